@@ -1,0 +1,292 @@
+"""The `tile` dialect: what a CTA does to tiles of tensors.
+
+A tensor in global memory is a builtin `memref`, a tile is a builtin `tensor` of static
+shape, and one thread's own run of elements a builtin `vector`; `arith` and `math` compute
+on all three. This dialect adds what moves tiles and shapes them.
+
+After `ph-assign-layouts` a tile's type carries its distribution over registers, lanes and
+warps as the tensor's encoding: `tensor<1024xf32, #tile.layout<...>>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, cast
+
+from phobos.layout import LinearLayout
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    TensorType,
+    UnitAttr,
+    VectorType,
+    i32,
+)
+from xdsl.ir import Attribute, Data, Dialect, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+I1 = IntegerType(1)
+MAX_RANK = 5
+
+
+@irdl_attr_definition
+class LayoutAttr(Data[LinearLayout]):
+    """A linear layout: which register of which lane of which warp holds which element."""
+
+    name = "tile.layout"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> LinearLayout:
+        """Parses `<"...">`, the layout's one-line text."""
+        with parser.in_angle_brackets():
+            position = parser.pos
+            text = parser.parse_str_literal("the layout's text")
+            try:
+                return LinearLayout.parse(text)
+            except ValueError as error:
+                parser.raise_error(f"not a layout: {error}", position, parser.pos)
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Prints the layout's one-line text as a string."""
+        with printer.in_angle_brackets():
+            printer.print_string_literal(str(self.data))
+
+
+def layout_of(value: SSAValue) -> LinearLayout | None:
+    """The layout that a tile's type carries, or None before layouts are assigned."""
+    encoding = getattr(value.type, "encoding", None)
+    return encoding.data if isinstance(encoding, LayoutAttr) else None
+
+
+def _check_access(kind: str, mem: Attribute, count: int, tile: Attribute) -> None:
+    """Refuses an access whose tensor, subscripts and tile do not fit together."""
+    if not isinstance(mem, MemRefType) or not isinstance(tile, TensorType):
+        raise VerifyException(f"{kind} moves between a memref and a tensor")
+    rank = len(mem.get_shape())
+    if not 1 <= rank <= MAX_RANK:
+        raise VerifyException(f"{kind}: a tensor has 1 to {MAX_RANK} axes, this one {rank}")
+    if count != rank:
+        raise VerifyException(f"{kind}: {rank} subscripts expected, got {count}")
+    if len(tile.get_shape()) != rank:
+        raise VerifyException(
+            f"{kind}: the tile has {len(tile.get_shape())} axes, the tensor {rank}"
+        )
+    if any(extent < 1 for extent in tile.get_shape()):
+        raise VerifyException(f"{kind}: a tile's extents are constants of at least 1")
+    if mem.element_type != tile.element_type:
+        raise VerifyException(
+            f"{kind}: the tensor holds {mem.element_type}, the tile {tile.element_type}"
+        )
+
+
+def _check_in_bounds(kind: str, in_bounds: ArrayAttr[BoolAttr] | None, rank: int) -> None:
+    if in_bounds is not None and len(in_bounds) != rank:
+        raise VerifyException(f"{kind}: in_bounds names {len(in_bounds)} axes of {rank}")
+
+
+def bounds_array(flags: Sequence[bool]) -> ArrayAttr[BoolAttr]:
+    """The attribute that says, axis by axis, that an access stays inside its tensor."""
+    return ArrayAttr([BoolAttr.from_bool(flag) for flag in flags])
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """Reads a tile whose first element is at the given subscripts.
+
+    An element outside the tensor's runtime extents reads as 0, unless its axis is
+    `in_bounds`, a proof that no element of the tile is outside along that axis.
+
+    `%t = tile.load %A[%i, %j] {in_bounds = [true, false]} : memref<?x?xf32> -> tensor<8x64xf32>`
+    """
+
+    name = "tile.load"
+
+    mem = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    result = result_def(TensorType)
+    in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = (
+        "$mem `[` $indices `]` (`in_bounds` $in_bounds^)? attr-dict"
+        " `:` type($mem) `->` type($result)"
+    )
+
+    def __init__(self, mem: SSAValue, indices: Sequence[SSAValue], result_type: TensorType):
+        super().__init__(operands=[mem, indices], result_types=[result_type])
+
+    def verify_(self) -> None:
+        """Refuses subscripts, ranks and element types that do not match."""
+        _check_access("tile.load", self.mem.type, len(self.indices), self.result.type)
+        _check_in_bounds("tile.load", self.in_bounds, len(self.indices))
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Writes a tile; elements outside the tensor's runtime extents are skipped.
+
+    `tile.store %t, %C[%i, %j] : tensor<8x64xf32>, memref<?x?xf32>`
+    """
+
+    name = "tile.store"
+
+    value = operand_def(TensorType)
+    mem = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = (
+        "$value `,` $mem `[` $indices `]` (`in_bounds` $in_bounds^)? attr-dict"
+        " `:` type($value) `,` type($mem)"
+    )
+
+    def __init__(self, value: SSAValue, mem: SSAValue, indices: Sequence[SSAValue]):
+        super().__init__(operands=[value, mem, indices])
+
+    def verify_(self) -> None:
+        """Refuses subscripts, ranks and element types that do not match."""
+        _check_access("tile.store", self.mem.type, len(self.indices), self.value.type)
+        _check_in_bounds("tile.store", self.in_bounds, len(self.indices))
+
+
+@irdl_op_definition
+class SplatOp(IRDLOperation):
+    """A tile whose elements all have the value of a scalar."""
+
+    name = "tile.splat"
+
+    value = operand_def()
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, result_type: TensorType):
+        super().__init__(operands=[value], result_types=[result_type])
+
+    def verify_(self) -> None:
+        """Refuses an element type other than the scalar's."""
+        element = cast(TensorType, self.result.type).element_type
+        if element != self.value.type:
+            raise VerifyException(f"tile.splat of {self.value.type} into elements of {element}")
+
+
+@irdl_op_definition
+class BroadcastOp(IRDLOperation):
+    """Repeats a tile along its axes of extent 1, as NumPy does."""
+
+    name = "tile.broadcast"
+
+    value = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, result_type: TensorType):
+        super().__init__(operands=[value], result_types=[result_type])
+
+    def verify_(self) -> None:
+        """Refuses a change of rank, of element type or of an extent that is not 1."""
+        source, result = cast(TensorType, self.value.type), cast(TensorType, self.result.type)
+        if source.element_type != result.element_type:
+            raise VerifyException("tile.broadcast does not convert elements")
+        if len(source.get_shape()) != len(result.get_shape()):
+            raise VerifyException("tile.broadcast keeps the rank")
+        for axis, (old, new) in enumerate(zip(source.get_shape(), result.get_shape())):
+            if old not in (1, new):
+                raise VerifyException(
+                    f"tile.broadcast: axis {axis} has extent {old}, which is neither 1 nor {new}"
+                )
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """Chooses element by element between two tiles or two runs."""
+
+    name = "tile.select"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+
+    condition = operand_def()
+    if_true = operand_def(_T)
+    if_false = operand_def(_T)
+    result = result_def(_T)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$condition `,` $if_true `,` $if_false attr-dict `:` type($condition) `,` type($if_true)"
+    )
+
+    def __init__(self, condition: SSAValue, if_true: SSAValue, if_false: SSAValue):
+        super().__init__(operands=[condition, if_true, if_false], result_types=[if_true.type])
+
+    def verify_(self) -> None:
+        """Refuses a condition that is not an i1 of the same shape."""
+        condition, value = self.condition.type, self.if_true.type
+        if not isinstance(value, TensorType | VectorType) or type(condition) is not type(value):
+            raise VerifyException("tile.select chooses between tiles or runs of one shape")
+        condition = cast("TensorType | VectorType", condition)
+        if condition.element_type != I1 or condition.get_shape() != value.get_shape():
+            raise VerifyException(
+                f"tile.select of {value} by {condition}: an i1 of its shape expected"
+            )
+
+
+@irdl_op_definition
+class Dp4aOp(IRDLOperation):
+    """`c` plus the dot product of four bytes of `a` and four bytes of `b`, in 32 bits.
+
+    Without `unsigned_a` (`unsigned_b`) the bytes of `a` (`b`) are signed.
+    """
+
+    name = "tile.dp4a"
+
+    a = operand_def(i32)
+    b = operand_def(i32)
+    c = operand_def(i32)
+    result = result_def(i32)
+    unsigned_a = opt_prop_def(UnitAttr)
+    unsigned_b = opt_prop_def(UnitAttr)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$a (`unsigned` $unsigned_a^)? `,` $b (`unsigned` $unsigned_b^)? `,` $c attr-dict"
+    )
+
+    def __init__(
+        self,
+        a: SSAValue,
+        b: SSAValue,
+        c: SSAValue,
+        *,
+        unsigned_a: bool = False,
+        unsigned_b: bool = False,
+    ):
+        super().__init__(
+            operands=[a, b, c],
+            result_types=[i32],
+            properties={
+                "unsigned_a": UnitAttr() if unsigned_a else None,
+                "unsigned_b": UnitAttr() if unsigned_b else None,
+            },
+        )
+
+
+Tile = Dialect(
+    "tile",
+    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, Dp4aOp],
+    [LayoutAttr],
+)
