@@ -1,0 +1,1 @@
+"""Analyses: each answers questions about the IR and changes nothing."""

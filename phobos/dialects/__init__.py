@@ -1,0 +1,1 @@
+"""The dialects that Phobos adds to xDSL: tile, ctx, collective and ptx."""

@@ -208,7 +208,7 @@ class BroadcastOp(IRDLOperation):
             raise VerifyException("tile.broadcast does not convert elements")
         if len(source.get_shape()) != len(result.get_shape()):
             raise VerifyException("tile.broadcast keeps the rank")
-        for axis, (old, new) in enumerate(zip(source.get_shape(), result.get_shape())):
+        for axis, (old, new) in enumerate(zip(source.get_shape(), result.get_shape(), strict=True)):
             if old not in (1, new):
                 raise VerifyException(
                     f"tile.broadcast: axis {axis} has extent {old}, which is neither 1 nor {new}"

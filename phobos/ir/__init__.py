@@ -1,0 +1,1 @@
+"""Helpers on xDSL IR that passes share: locations, checks, rewriting."""

@@ -1,0 +1,1 @@
+"""Passes on the IR, one a file; `phobos.pipeline` names and orders them."""
