@@ -1,0 +1,112 @@
+"""The front end and the target through which xDSL's tools reach ours.
+
+Both are thin: they turn xDSL's calls and `name{option=value}` specifications into calls of the
+front end and the PTX printer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.frontend import Frontend
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.target import Target
+
+from phobos.diagnostics import Location, PhobosError, SourceMap
+
+
+class PhParseError(ParseError):
+    """A wrong `.ph` text, in the form that xDSL's tools report.
+
+    Its text is that of all the diagnostics in `error`; its span is where the first one is.
+    """
+
+    def __init__(self, error: PhobosError, text: str, name: str) -> None:
+        first = error.diagnostics[0]
+        super().__init__(_span_of(first.location, Input(text, name)), first.message)
+        self.error = error
+
+    def __str__(self) -> str:
+        """The diagnostics as `phobos-compile` prints them."""
+        return str(self.error)
+
+
+@dataclass(frozen=True)
+class PhFrontend(Frontend):
+    """Reads a `.ph` program as a module of tile-level IR.
+
+    Options, as in `-f 'ph{kernel=saxpy set="BLOCK=64"}'`: `kernel` takes one kernel of the file,
+    `index_bits` is 32 or 64, and each `set` overrides an `@autotune` constant.
+    """
+
+    name = "ph"
+
+    kernel: str | None = None
+    index_bits: int | None = None
+    set: tuple[str, ...] | str = ()
+
+    def parse(self, ctx: Context, input: IO[bytes], input_name: str) -> ModuleOp:
+        """Read the stream; a wrong program raises `PhParseError`."""
+        text = input.read().decode()
+        try:
+            return self.translate(text, input_name, SourceMap())
+        except PhobosError as error:
+            raise PhParseError(error, text, input_name) from error
+
+    def translate(self, text: str, name: str, sources: SourceMap) -> ModuleOp:
+        """The module of a program; spans for later errors are left in `sources`.
+
+        Raises PhobosError if the program or a `set` option is wrong.
+        """
+        from phobos.frontend import FrontendOptions, to_ir
+
+        sources.add(name, text)
+        settings = (self.set,) if isinstance(self.set, str) else self.set
+        options = FrontendOptions(
+            constants=dict(map(_parse_setting, settings)),
+            kernel=self.kernel,
+            index_bits=self.index_bits,
+            sources=sources,
+        )
+        return to_ir(text, name, options)
+
+
+@dataclass(frozen=True)
+class PtxTarget(Target):
+    """Prints a module of the `ptx` dialect as PTX text."""
+
+    name = "ph-ptx"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Write the PTX of the one `ptx.module` in `module`; raises PhobosError without one."""
+        from phobos.targets.ptx.printer import print_module
+
+        output.write(print_module(module))
+
+
+def _parse_setting(setting: str) -> tuple[str, int | float]:
+    """The name and value of `NAME=VALUE`."""
+    name, equals, value = setting.partition("=")
+    if name and equals:
+        for number in (int, float):
+            try:
+                return name, number(value)
+            except ValueError:
+                continue
+    raise PhobosError.at(
+        None, f"`{setting}` does not set a constant", help="write it as NAME=NUMBER"
+    )
+
+
+def _span_of(place: Location | None, source: Input[str]) -> Span[str]:
+    """The characters of `source` that a location covers, at least one; all of line 1 for None."""
+    line, column = (1, 1) if place is None else (place.line, place.column)
+    starts = [0]
+    for text in source.content.split("\n"):
+        starts.append(starts[-1] + len(text) + 1)
+    start = starts[min(line, len(starts) - 1) - 1] + column - 1
+    return Span(start, start + 1, source)
