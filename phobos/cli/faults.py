@@ -1,0 +1,191 @@
+"""Turns whatever a tool run raises into diagnostics, so that no user sees a traceback.
+
+xDSL reports wrong input with a dozen exception classes; some name a span, some hold the whole
+module as a note, one is no `Exception` at all. `diagnose` brings them to one form.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import (
+    ArgSpecParseError,
+    DiagnosticException,
+    MultipleSpansParseError,
+    ParseError,
+)
+from xdsl.utils.lexer import Span
+
+from phobos.diagnostics import Diagnostic, Location, Note, PhobosError
+from phobos.ir.locations import location_of
+from phobos.plugin import PhParseError
+
+_OP_TEXT_LIMIT = 200
+
+
+def diagnose(fault: BaseException, stage: str = "") -> PhobosError:
+    """The error to show for `fault`.
+
+    `stage` says what the tool was doing, as in "in pass `canonicalize`"; it becomes a note where
+    the fault does not name a place in the user's text itself. KeyboardInterrupt and SystemExit
+    are raised again.
+    """
+    if isinstance(fault, PhobosError):
+        return fault
+    if isinstance(fault, KeyboardInterrupt | SystemExit):
+        raise fault
+    for kind, handler in _HANDLERS:
+        if isinstance(fault, kind):
+            diagnostics = handler(fault)
+            break
+    else:
+        diagnostics = (_internal(fault),)
+    return PhobosError([_with_stage(diagnostic, stage) for diagnostic in diagnostics])
+
+
+def verify_located(module: Operation) -> None:
+    """Verify an op and all inside it.
+
+    Raises PhobosError at the first op that is wrong, which xDSL's own message does not name.
+    """
+    try:
+        module.verify()
+    except Exception as fault:
+        culprit = next(filter(_is_wrong, module.walk()), None)
+        raise PhobosError(_verification(fault, culprit)) from fault
+
+
+def _is_wrong(op: Operation) -> bool:
+    """Whether an op fails its own verification, whatever is nested in it."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except Exception:  # verifiers of xDSL raise bare exceptions too
+        return True
+    return False
+
+
+def _verification(fault: Exception, culprit: Operation | None) -> Diagnostic:
+    message = _first_paragraph(str(fault)) or type(fault).__name__
+    if culprit is None:
+        return Diagnostic.error(message)
+    place = location_of(culprit)
+    notes = () if place is not None else (Note(f"the operation is: {_op_text(culprit)}"),)
+    return Diagnostic.error(f"`{culprit.name}` is not valid: {message}", place, notes=notes)
+
+
+def _op_text(op: Operation) -> str:
+    """The first line of an op as it is printed, cut to a readable length."""
+    try:
+        text = str(op).split("\n", 1)[0]
+    except Exception:  # an op that does not verify may not print either
+        return op.name
+    return text if len(text) <= _OP_TEXT_LIMIT else text[:_OP_TEXT_LIMIT] + " ..."
+
+
+def _parse_error(fault: ParseError) -> tuple[Diagnostic, ...]:
+    if isinstance(fault, PhParseError):
+        return fault.error.diagnostics
+    notes: tuple[Note, ...] = ()
+    if isinstance(fault, MultipleSpansParseError):
+        notes = tuple(Note(text or "see here", _place(span)) for span, text in fault.refs)
+    message = fault.msg.strip().rstrip(".") or "this cannot be parsed"
+    return (Diagnostic.error(_uncapitalized(message), _place(fault.span), notes=notes),)
+
+
+def _place(span: Span[str] | Span[bytes]) -> Location:
+    """The place of a span, in characters; xDSL counts bytes where the input is bytes."""
+    content = span.input.content
+    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    start, end = span.start, max(span.end, span.start + 1)
+    if isinstance(content, bytes):
+        start, end = (len(content[:place].decode("utf-8", "replace")) for place in (start, end))
+    line, column = _line_and_column(text, start)
+    end_line, end_column = _line_and_column(text, end)
+    return Location(
+        span.input.name, line + span.line_offset, column, end_line + span.line_offset, end_column
+    )
+
+
+def _line_and_column(text: str, position: int) -> tuple[int, int]:
+    before = text[:position]
+    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
+
+
+def _spec_error(fault: ArgSpecParseError) -> tuple[Diagnostic, ...]:
+    """The message of a malformed pass or target list: its token is in the text only."""
+    lines = [line for line in str(fault).splitlines()[1:] if line.strip()]
+    place, excerpt, carets, message = (*lines, "", "", "", "")[:4]
+    column = re.search(r":(\d+)$", place)
+    where = f" at character {column[1]}" if column else ""
+    text = _uncapitalized(message.strip()) or "this is not a list of passes"
+    return (
+        Diagnostic.error(
+            f"cannot read the list of passes{where}: {text}",
+            notes=(Note(f"{excerpt}\n      {carets}"),) if excerpt else (),
+            help="passes are written NAME,NAME{option=value other=1,2}",
+        ),
+    )
+
+
+def _file_error(fault: OSError) -> tuple[Diagnostic, ...]:
+    reason = os.strerror(fault.errno) if fault.errno else str(fault)
+    name = fault.filename if isinstance(fault.filename, str) else "the stream"
+    return (Diagnostic.error(f"cannot open `{name}`: {reason}"),)
+
+
+def _encoding_error(fault: UnicodeDecodeError) -> tuple[Diagnostic, ...]:
+    byte = fault.object[fault.start]
+    return (
+        Diagnostic.error(
+            f"the input is not UTF-8 text: byte 0x{byte:02x} at offset {fault.start}",
+            help="is it a compiled file? a source is plain text",
+        ),
+    )
+
+
+def _nesting_error(_: RecursionError) -> tuple[Diagnostic, ...]:
+    return (Diagnostic.error("the input is nested too deeply", help="split it into smaller parts"),)
+
+
+def _plain_error(fault: BaseException) -> tuple[Diagnostic, ...]:
+    return (Diagnostic.error(_first_paragraph(str(fault)) or type(fault).__name__),)
+
+
+def _internal(fault: BaseException) -> Diagnostic:
+    return Diagnostic.error(
+        f"internal error: {type(fault).__name__}: {_first_paragraph(str(fault))}",
+        help="this is a fault of the tool; --debug shows the traceback to report",
+    )
+
+
+def _with_stage(diagnostic: Diagnostic, stage: str) -> Diagnostic:
+    if not stage or diagnostic.location is not None:
+        return diagnostic
+    notes = (*diagnostic.notes, Note(stage))
+    return Diagnostic(
+        diagnostic.severity, diagnostic.message, None, notes=notes, help=diagnostic.help
+    )
+
+
+def _first_paragraph(text: str) -> str:
+    """The text up to an empty line: xDSL appends whole modules to some messages."""
+    return text.strip().split("\n\n", 1)[0]
+
+
+def _uncapitalized(text: str) -> str:
+    """The text with a small first letter, unless its first word is a name in capitals."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+_HANDLERS: tuple[tuple[type[BaseException], Callable[..., tuple[Diagnostic, ...]]], ...] = (
+    (ParseError, _parse_error),
+    (ArgSpecParseError, _spec_error),
+    (DiagnosticException, _plain_error),
+    (UnicodeDecodeError, _encoding_error),
+    (OSError, _file_error),
+    (RecursionError, _nesting_error),
+)
+"""What turns each class of fault into diagnostics; the first that fits is taken."""

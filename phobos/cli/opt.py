@@ -1,0 +1,330 @@
+"""`phobos-opt`: runs passes on IR or on a `.ph` program and prints what they leave.
+
+It is xDSL's optimiser driver with our manners: errors go to stderr under the text they are
+about and end with exit code 1, timings and the modules between passes go to stderr too, and
+stdout holds the result alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from io import BytesIO
+from typing import IO
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass, PassPipeline, get_pass_option_infos
+from xdsl.printer import Printer
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline, parse_spec
+from xdsl.utils.exceptions import (
+    ArgSpecParseError,
+    DiagnosticException,
+    ParseError,
+    ShrinkException,
+)
+from xdsl.utils.target import Target
+from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
+
+from phobos.cli.faults import diagnose, verify_located
+from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
+from phobos.pipeline import default_pipeline
+from phobos.plugin import PhFrontend
+
+DEFAULT = "default"
+"""The word in a pass list that stands for the passes of `phobos-compile`."""
+
+_PREFIX = "ph-"
+_SPLIT_MARK = b"// -----"
+
+
+class PhobosOptMain(xDSLOptMain):
+    """The driver; `run` returns the exit code."""
+
+    version_format = "phobos-opt, built on xDSL {xdsl_version}"
+
+    def __init__(self, args: Sequence[str] | None = None) -> None:
+        self.sources = SourceMap()
+        self.stage = ""
+        self.started = 0.0
+        self.timings: list[tuple[str, float]] = []
+        super().__init__("Run passes on IR or on a .ph program and print the result.", args)
+
+    # What the command line offers ----------------------------------------------------------------
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        """xDSL's arguments and ours."""
+        super().register_all_arguments(arg_parser)
+        arg_parser.add_argument(
+            "--print-after",
+            action="append",
+            default=[],
+            metavar="PASS",
+            help="print the IR after this pass to stderr; may be given several times",
+        )
+        arg_parser.add_argument(
+            "--verify",
+            choices=("each", "ends", "none"),
+            default="each",
+            help="verify the module around each pass (default), at both ends only, or never",
+        )
+        arg_parser.add_argument(
+            "--debug", action="store_true", help="show the Python traceback of an error"
+        )
+
+    def register_all_targets(self) -> None:
+        """The targets of all packages, and `ptx` short for `ph-ptx`."""
+        super().register_all_targets()
+        self.available_targets["ptx"] = _short_ptx_target
+
+    # Input ---------------------------------------------------------------------------------------
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        """The input and the name of the front end that reads it; `-` is standard input."""
+        path = self.args.input_file
+        if path in (None, "-"):
+            return sys.stdin.buffer, self.args.frontend or "mlir"
+        suffix = path.rpartition(".")[2] if "." in path else ""
+        language = parse_spec(self.args.frontend).name if self.args.frontend else suffix
+        if language not in self.available_frontends:
+            known = ", ".join(f".{name}" for name in sorted(self.available_frontends))
+            raise PhobosError.at(
+                None,
+                f"cannot tell from its name what `{path}` is written in",
+                help=f"known endings are {known}; -f NAME names the language",
+            )
+        return open(path, "rb"), language
+
+    def get_input_name(self) -> str:
+        """The name of the input in diagnostics."""
+        return "<stdin>" if self.args.input_file in (None, "-") else self.args.input_file
+
+    def read_chunks(self) -> tuple[list[tuple[bytes, int]], str]:
+        """The pieces of the input, each with the number of lines before it, and the language."""
+        stream, language = self.get_input_stream()
+        with stream:
+            data = stream.read()
+        self.sources.add(self.get_input_name(), data.decode("utf-8", "replace"))
+        if not self.args.split_input_file:
+            return [(data, 0)], language
+        chunks: list[tuple[bytes, int]] = []
+        line = 0
+        for chunk in data.split(_SPLIT_MARK):
+            chunks.append((chunk, line))
+            line += chunk.count(b"\n")
+        return chunks, language
+
+    def parse_chunk(
+        self, chunk: IO[bytes], file_extension: str, start_offset: int = 0
+    ) -> ModuleOp | None:
+        """The module of one piece of the input; our own front end also records its spans."""
+        spec = parse_spec(self.args.frontend or file_extension)
+        if spec.name != PhFrontend.name:
+            return super().parse_chunk(chunk, file_extension, start_offset)
+        # Empty lines in front keep the line numbers of a later piece right.
+        text = "\n" * start_offset + chunk.read().decode()
+        return PhFrontend.from_spec(spec).translate(text, self.get_input_name(), self.sources)
+
+    # Passes --------------------------------------------------------------------------------------
+
+    def setup_pipeline(self) -> None:
+        """Make the passes of `-p`, with checks, printing and timing around each."""
+        passes = tuple(self.make_pass(spec) for spec in self.expand(self.args.passes))
+        names = {one.name for one in passes}
+        for name in map(self.full_name, self.args.print_after):
+            if name not in names:
+                raise PhobosError.at(
+                    None,
+                    f"--print-after: pass `{name}` is not run",
+                    help=did_you_mean(name, names),
+                )
+        self.pipeline = PassPipeline(passes, self.between_passes)
+
+    def expand(self, text: str) -> list[ArgSpec]:
+        """The passes of a list, where the word `default` stands for the compiler's own."""
+        specs: list[ArgSpec] = []
+        for spec in parse_pipeline(text):
+            specs.extend(parse_pipeline(default_pipeline()) if spec.name == DEFAULT else [spec])
+        return specs
+
+    def full_name(self, name: str) -> str:
+        """A pass's name, where our own passes may be called without their prefix."""
+        prefixed = _PREFIX + name
+        return prefixed if prefixed in self.available_passes else name
+
+    def make_pass(self, spec: ArgSpec) -> ModulePass:
+        """The pass that a specification names; raises PhobosError on a wrong name or option."""
+        name = self.full_name(spec.name)
+        if name not in self.available_passes:
+            raise PhobosError.at(
+                None,
+                f"there is no pass `{spec.name}`",
+                help=did_you_mean(spec.name, (*self.available_passes, DEFAULT)),
+            )
+        kind = self.available_passes[name]()
+        try:
+            return kind.from_spec(ArgSpec(name, _with_flags(kind, spec)))
+        except ValueError as fault:
+            options = ", ".join(
+                f"{option.name}: {option.expected_type}" for option in get_pass_option_infos(kind)
+            )
+            raise PhobosError.at(
+                None,
+                f"wrong options for pass `{name}`: {fault}",
+                help=f"its options are {options}" if options else "it has no options",
+            ) from fault
+
+    def between_passes(
+        self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
+    ) -> None:
+        """Time, verify and print the module before the first, between and after the passes."""
+        now = time.perf_counter()
+        if previous is not None:
+            self.timings.append((previous.name, now - self.started))
+        self.stage = f"after pass `{previous.name}`" if previous else "in the input"
+        at_end = previous is None or following is None
+        policy = "none" if self.args.disable_verify else self.args.verify
+        if policy == "each" or (policy == "ends" and at_end):
+            verify_located(module)
+        if previous is not None and self.is_printed_after(previous, is_last=following is None):
+            print(f"// IR after {previous.name}:", file=sys.stderr)
+            self.print_module(module, sys.stderr)
+        if following is not None:
+            self.stage = f"in pass `{following.name}`"
+        self.started = time.perf_counter()
+
+    def is_printed_after(self, one: ModulePass, *, is_last: bool) -> bool:
+        """Whether the module is shown after a pass; the last one's is the result anyway."""
+        if one.name in map(self.full_name, self.args.print_after):
+            return True
+        return self.args.print_between_passes and not is_last
+
+    def print_module(self, module: ModuleOp, stream: IO[str]) -> None:
+        """Print IR in the form that the `--print-...` options ask for."""
+        Printer(
+            stream=stream,
+            print_generic_format=self.args.print_op_generic,
+            print_debuginfo=self.args.print_debuginfo,
+        ).print_op(module)
+        print(file=stream)
+
+    # The run -------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Process the input, write the result, and return the exit code: 0, or 1 on an error.
+
+        The result is written once everything has succeeded, so a failed run leaves no half file.
+        """
+        chunks, language = self.read_chunks()
+        results: list[str] = []
+        code = 0
+        for chunk, offset in chunks:
+            try:
+                results.append(self.process(chunk, language, offset))
+            except ShrinkException:
+                if not self.args.shrink:
+                    raise
+                print("Success, can shrink")
+                return 0
+            except (Exception, ArgSpecParseError) as fault:
+                text, is_wanted = self.describe(fault, offset)
+                if is_wanted:
+                    results.append(text + "\n")
+                else:
+                    code = 1
+                    print(text, file=sys.stderr)
+        if code == 0:
+            self.write("// -----\n".join(results))
+        self.report_timings()
+        if self.args.shrink:
+            print("Failure, can't shrink")
+            return 1
+        return code
+
+    def process(self, chunk: bytes, language: str, offset: int) -> str:
+        """The output for one piece of the input."""
+        self.stage = "while reading the input"
+        self.started = time.perf_counter()
+        module = self.parse_chunk(BytesIO(chunk), language, offset)
+        if module is None:
+            return ""
+        self.apply_passes(module)
+        self.stage = f"while writing `{self.args.target}`"
+        return self.output_resulting_program(module)
+
+    def describe(self, fault: BaseException, offset: int) -> tuple[str, bool]:
+        """The text of an error, and whether a `--...-diagnostics` option asked for it."""
+        if self.args.debug:
+            traceback.print_exception(fault)
+        if isinstance(fault, ParseError):
+            fault.span = replace(fault.span, line_offset=offset)
+        is_reading = self.stage == "while reading the input"
+        is_expected = isinstance(fault, PhobosError | DiagnosticException | ParseError)
+        is_wanted = self.args.parsing_diagnostics if is_reading else self.args.verify_diagnostics
+        error = diagnose(fault, self.stage)
+        return str(error.with_sources(self.sources)), is_wanted and is_expected
+
+    def write(self, text: str) -> None:
+        """Write the result to the file that `-o` names, or to stdout."""
+        if self.args.output_file in (None, "-"):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        with open(self.args.output_file, "w", encoding="utf-8") as stream:
+            stream.write(text)
+
+    def report_timings(self) -> None:
+        """Print what each pass took to stderr if that was asked for."""
+        if not self.args.time_passes:
+            return
+        total = ("total", sum(seconds for _, seconds in self.timings))
+        for name, seconds in (*self.timings, total):
+            print(f"{1000 * seconds:9.2f} ms  {name}", file=sys.stderr)
+
+
+def _with_flags(kind: type[ModulePass], spec: ArgSpec) -> dict[str, ParameterListType]:
+    """A pass's options, where a flag may be named without a value to mean true."""
+    flags = {field.name for field in fields(kind) if field.type in (bool, "bool")}
+    options = spec.normalize_parameter_names().parameters
+    return {
+        name: (True,) if name in flags and not values else values
+        for name, values in options.items()
+    }
+
+
+def _short_ptx_target() -> type[Target]:
+    from phobos.plugin import PtxTarget
+
+    class ShortPtxTarget(PtxTarget):
+        """The target `ph-ptx` under the name that needs no prefix here."""
+
+        name = "ptx"
+
+    return ShortPtxTarget
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `phobos-opt` with `args`, or the process's own; returns the exit code.
+
+    Wrong arguments end with SystemExit(2), as argparse has it.
+    """
+    checked_construction = Attribute.__post_init__
+    try:
+        return PhobosOptMain(args).run()
+    except BrokenPipeError:
+        # The reader of our output has left; keep the interpreter from flushing into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (Exception, ArgSpecParseError) as fault:
+        if "--debug" in (sys.argv if args is None else args):
+            traceback.print_exception(fault)
+        print(diagnose(fault), file=sys.stderr)
+        return 1
+    finally:
+        # xDSL's --disable-verify replaces this for the whole process.
+        Attribute.__post_init__ = checked_construction
