@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
-from phobos.layout import LinearLayout
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     IndexType,
     IntegerType,
     MemRefType,
+    StringAttr,
     TensorType,
     UnitAttr,
     VectorType,
@@ -34,6 +34,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_prop_def,
+    prop_def,
     result_def,
     traits_def,
     var_operand_def,
@@ -42,6 +43,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
+
+from phobos.layout import LinearLayout
 
 I1 = IntegerType(1)
 MAX_RANK = 5
@@ -285,8 +288,27 @@ class Dp4aOp(IRDLOperation):
         )
 
 
+@irdl_op_definition
+class AssertOp(IRDLOperation):
+    """Traps if the condition is false in any thread that gets here.
+
+    A trap ends the launch with an error; the text is for readers of the IR.
+    `tile.assert %ok, "N is a multiple of 16"`
+    """
+
+    name = "tile.assert"
+
+    condition = operand_def(I1)
+    text = prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$condition `,` $text attr-dict"
+
+    def __init__(self, condition: SSAValue, text: str):
+        super().__init__(operands=[condition], properties={"text": StringAttr(text)})
+
+
 Tile = Dialect(
     "tile",
-    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, Dp4aOp],
+    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, Dp4aOp, AssertOp],
     [LayoutAttr],
 )
