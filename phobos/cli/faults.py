@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import (
@@ -92,7 +93,21 @@ def _parse_error(fault: ParseError) -> tuple[Diagnostic, ...]:
     if isinstance(fault, MultipleSpansParseError):
         notes = tuple(Note(text or "see here", _place(span)) for span, text in fault.refs)
     message = fault.msg.strip().rstrip(".") or "this cannot be parsed"
-    return (Diagnostic.error(_uncapitalized(message), _place(fault.span), notes=notes),)
+    place = _place(_span_of_unregistered(fault) or fault.span)
+    return (Diagnostic.error(_uncapitalized(message), place, notes=notes),)
+
+
+def _span_of_unregistered(fault: ParseError) -> Span[str] | Span[bytes] | None:
+    """Where the name of an unknown operation stands; xDSL points at the token behind it."""
+    found = re.match(r"Operation (\S+) is not registered", fault.msg)
+    if found is None:
+        return None
+    content = fault.span.input.content
+    if isinstance(content, bytes):
+        start = content.rfind(found[1].encode(), 0, fault.span.start)
+    else:
+        start = content.rfind(found[1], 0, fault.span.start)
+    return replace(fault.span, start=start, end=start + len(found[1])) if start >= 0 else None
 
 
 def _place(span: Span[str] | Span[bytes]) -> Location:
