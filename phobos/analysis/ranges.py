@@ -10,7 +10,7 @@ the power of two stays, which wrapping cannot break.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import gcd, lcm
 
@@ -68,12 +68,27 @@ class Ranges:
     """The result of the analysis of one kernel."""
 
     index_bits: int
+    extent_multiple: int = 1
+    aligned: dict[str, int] = field(default_factory=dict)
     facts: dict[SSAValue, Facts] = field(default_factory=dict)
 
     def of(self, value: SSAValue) -> Facts:
         """What is known of a value; for an unknown one, the limits of its type."""
         found = self.facts.get(value)
         return found if found is not None else self.limits(value.type)
+
+    def extent(self, mem: SSAValue, axis: int) -> Facts:
+        """What is known of a tensor's extent along an axis.
+
+        A launch extent is a multiple of what the module promises and `@aligned` checks.
+        """
+        assert isinstance(mem.type, MemRefType)
+        extent = mem.type.get_shape()[axis]
+        if extent != DYNAMIC_INDEX:
+            return exactly(extent)
+        promised = self.aligned.get(dim_name_of(mem, axis) or "", 1)
+        high = (1 << self.index_bits - 1) - 1
+        return Facts(0, high, lcm(self.extent_multiple, promised))
 
     def limits(self, type_: Attribute) -> Facts:
         """The interval of a type."""
@@ -92,19 +107,18 @@ def analyze(kernel: gpu.FuncOp, index_bits: int, extent_multiple: int) -> Ranges
     `index_bits` is the width of `index`, `extent_multiple` a promise about every extent
     that is read from the launch.
     """
-    walker = _Walker(kernel, Ranges(index_bits), extent_multiple)
+    result = Ranges(index_bits, extent_multiple, int_dict(kernel, "phobos.aligned"))
+    walker = _Walker(kernel, result)
     for block in kernel.body.blocks:
         walker.block(block)
     return walker.result
 
 
 class _Walker:
-    def __init__(self, kernel: gpu.FuncOp, result: Ranges, extent_multiple: int):
+    def __init__(self, kernel: gpu.FuncOp, result: Ranges):
         self.result = result
-        self.extent_multiple = extent_multiple
         block_size = kernel.known_block_size
         self.threads = block_size.get_values()[0] if block_size is not None else 1024
-        self.aligned = int_dict(kernel, "phobos.aligned")
 
     def block(self, block: Block) -> None:
         rules, facts = _RULES, self.result.facts
@@ -122,11 +136,6 @@ class _Walker:
             self.result.facts[value] = Facts(limits.low, limits.high, _power_of_two_part(divisor))
         else:
             self.result.facts[value] = Facts(low, high, divisor)
-
-    def dim_divisor(self, mem: SSAValue, axis: int | None) -> int:
-        """What divides a launch extent: the module's promise and the kernel's @aligned."""
-        name = dim_name_of(mem, axis) if axis is not None else None
-        return lcm(self.extent_multiple, self.aligned.get(name or "", 1))
 
     def binary(self, op: Operation) -> tuple[Facts, Facts]:
         return self.result.of(op.operands[0]), self.result.of(op.operands[1])
@@ -222,12 +231,8 @@ def _dim(walker: _Walker, op: Operation) -> None:
     assert isinstance(op, memref.DimOp)
     axis = walker.result.of(op.index).constant
     assert isinstance(op.source.type, MemRefType)
-    shape = op.source.type.get_shape()
-    if axis is not None and 0 <= axis < len(shape) and shape[axis] != DYNAMIC_INDEX:
-        walker.result.facts[op.result] = exactly(shape[axis])
-    else:
-        high = walker.result.limits(op.result.type).high
-        walker.set(op.result, 0, high, walker.dim_divisor(op.source, axis))
+    if axis is not None and 0 <= axis < len(op.source.type.get_shape()):
+        walker.result.facts[op.result] = walker.result.extent(op.source, axis)
 
 
 def _block_index(walker: _Walker, op: Operation) -> None:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     IndexType,
+    IntAttr,
     IntegerType,
     MemRefType,
     StringAttr,
@@ -115,9 +116,12 @@ class LoadOp(IRDLOperation):
     """Reads a tile whose first element is at the given subscripts.
 
     An element outside the tensor's runtime extents reads as 0, unless its axis is
-    `in_bounds`, a proof that no element of the tile is outside along that axis.
+    `in_bounds`, a proof that no element of the tile is outside along that axis. `vector` is
+    the number of consecutive elements, from a multiple of that number within the tile, that
+    are proven to be aligned as a whole and to lie inside or outside as a whole.
 
-    `%t = tile.load %A[%i, %j] {in_bounds = [true, false]} : memref<?x?xf32> -> tensor<8x64xf32>`
+    `%t = tile.load %A[%i, %j] in_bounds [true, false] vector 4
+        : memref<?x?xf32> -> tensor<8x64xf32>`
     """
 
     name = "tile.load"
@@ -126,9 +130,10 @@ class LoadOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     result = result_def(TensorType)
     in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
+    vector = opt_prop_def(IntAttr)
     traits = traits_def(MemoryReadEffect())
     assembly_format = (
-        "$mem `[` $indices `]` (`in_bounds` $in_bounds^)? attr-dict"
+        "$mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)? attr-dict"
         " `:` type($mem) `->` type($result)"
     )
 
@@ -154,9 +159,10 @@ class StoreOp(IRDLOperation):
     mem = operand_def(MemRefType)
     indices = var_operand_def(IndexType)
     in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
+    vector = opt_prop_def(IntAttr)
     traits = traits_def(MemoryWriteEffect())
     assembly_format = (
-        "$value `,` $mem `[` $indices `]` (`in_bounds` $in_bounds^)? attr-dict"
+        "$value `,` $mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)? attr-dict"
         " `:` type($value) `,` type($mem)"
     )
 
@@ -250,6 +256,31 @@ class SelectOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ConvertLayoutOp(IRDLOperation):
+    """The same tile, held by other registers, lanes and warps.
+
+    `%u = tile.convert_layout %t : tensor<8x8xf32, #a> -> tensor<8x8xf32, #b>`
+    """
+
+    name = "tile.convert_layout"
+
+    value = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, result_type: TensorType):
+        super().__init__(operands=[value], result_types=[result_type])
+
+    def verify_(self) -> None:
+        """Refuses to change anything but the layout."""
+        source, result = cast(TensorType, self.value.type), cast(TensorType, self.result.type)
+        same_shape = source.get_shape() == result.get_shape()
+        if not same_shape or source.element_type != result.element_type:
+            raise VerifyException("tile.convert_layout keeps the shape and the elements")
+
+
+@irdl_op_definition
 class Dp4aOp(IRDLOperation):
     """`c` plus the dot product of four bytes of `a` and four bytes of `b`, in 32 bits.
 
@@ -309,6 +340,6 @@ class AssertOp(IRDLOperation):
 
 Tile = Dialect(
     "tile",
-    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, Dp4aOp, AssertOp],
+    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, ConvertLayoutOp, Dp4aOp, AssertOp],
     [LayoutAttr],
 )

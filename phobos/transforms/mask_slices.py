@@ -1,16 +1,14 @@
-"""`ph-mask-slices`: prove which axes of a tile access stay inside their tensor.
+"""`ph-mask-slices`: put in what the masks of tile accesses rest on.
 
-    @aligned(N = 64) ... tile.load %x[%base] : memref<?xf32> -> tensor<64xf32>
-    -->
-    %n = memref.dim %x, %c0 ... tile.assert %multiple, "N is a multiple of 64"   // at entry
-    tile.load %x[%base] in_bounds [true] : memref<?xf32> -> tensor<64xf32>
+    @aligned(N = 64) on a launch extent becomes, at the kernel's entry,
 
-An axis is in bounds if `@aligned` promises whole tiles of it and the slice starts at a
-multiple of its length, or if its extent is a constant and every start that the analysis
-allows leaves the slice inside. All other axes keep the run-time mask.
+    %n = memref.dim %x, %c0 : memref<?xf32>
+    %r = arith.remsi %n, %c64 : index
+    %ok = arith.cmpi eq, %r, %c0 : index
+    tile.assert %ok, "N is a multiple of 64"
 
-Precondition: tile-level IR. Postcondition: every tile access has `in_bounds`.
-Cost: one range analysis (about 3 us an op) and a walk.
+Precondition: `ph-analyze-extents` has run, which takes the promise as kept.
+Cost: constant, a few ops for each promise.
 """
 
 from __future__ import annotations
@@ -19,20 +17,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
+from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
 
-from phobos.analysis.ranges import Ranges, analyze
 from phobos.dialects import tile
-from phobos.ir.kernel import (
-    dim_name_of,
-    dim_names,
-    extent_multiple_of,
-    index_bits_of,
-    int_dict,
-    kernels,
-)
+from phobos.ir.kernel import dim_names, int_dict, kernels
 from phobos.ir.rewrite import index_constant
 
 ALIGNED = "phobos.aligned"
@@ -40,60 +30,14 @@ ALIGNED = "phobos.aligned"
 
 @dataclass(frozen=True)
 class MaskSlicesPass(ModulePass):
-    """Marks the axes of tile accesses that need no mask; adds the @aligned entry checks."""
+    """Adds the entry checks of `@aligned`."""
 
     name = "ph-mask-slices"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every kernel of the module."""
         for kernel in kernels(op):
-            aligned = int_dict(kernel, ALIGNED)
-            if not aligned and not _has_slices(kernel):
-                continue
-            ranges = analyze(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
-            for access in list(kernel.walk()):
-                if isinstance(access, tile.LoadOp | tile.StoreOp):
-                    _mark(access, ranges, aligned)
-            add_entry_checks(kernel, aligned)
-
-
-def _has_slices(kernel: gpu.FuncOp) -> bool:
-    return any(isinstance(op, tile.LoadOp | tile.StoreOp) for op in kernel.walk())
-
-
-def _mark(access: tile.LoadOp | tile.StoreOp, ranges: Ranges, aligned: dict[str, int]) -> None:
-    shape_type = access.result.type if isinstance(access, tile.LoadOp) else access.value.type
-    assert isinstance(shape_type, TensorType)
-    assert isinstance(access.mem.type, MemRefType)
-    flags = [
-        _stays_inside(access.mem, axis, start, length, extent, ranges, aligned)
-        for axis, (start, length, extent) in enumerate(
-            zip(
-                access.indices,
-                shape_type.get_shape(),
-                access.mem.type.get_shape(),
-                strict=True,
-            )
-        )
-    ]
-    access.in_bounds = tile.bounds_array(flags)
-
-
-def _stays_inside(
-    mem: SSAValue,
-    axis: int,
-    start: SSAValue,
-    length: int,
-    extent: int,
-    ranges: Ranges,
-    aligned: dict[str, int],
-) -> bool:
-    facts = ranges.of(start)
-    if extent != DYNAMIC_INDEX:
-        return facts.low >= 0 and facts.high + length <= extent
-    promise = aligned.get(dim_name_of(mem, axis) or "")
-    # Whole tiles: a slice that starts at a multiple of its length is inside or is nowhere.
-    return promise is not None and promise % length == 0 and facts.divisible_by(length)
+            add_entry_checks(kernel, int_dict(kernel, ALIGNED))
 
 
 def add_entry_checks(kernel: gpu.FuncOp, aligned: dict[str, int]) -> None:
