@@ -325,7 +325,7 @@ def render(diagnostic: Diagnostic, sources: SourceMap | None = None, *, color: b
         if place is not None:
             out.extend(_excerpt(place, sources, gutter, _COLORS[severity] if color else None))
     if diagnostic.help is not None:
-        out.append(f"{_paint('help:', '32' if color else None)} {diagnostic.help}")
+        out.append(f"{_paint('help:', '32' if color else None)} {_visible(diagnostic.help)}")
     return "\n".join(out)
 
 
@@ -378,9 +378,21 @@ def _paint(text: str, code: str | None) -> str:
     return text if code is None else f"\x1b[1;{code}m{text}\x1b[0m"
 
 
+def _spelled(char: str) -> str:
+    return f"<U+{ord(char):04X}>"
+
+
+def _visible(text: str) -> str:
+    """Text from a program made harmless for a terminal: what would not be seen is spelt out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else _spelled(c) for c in text)
+
+
 def _headline(severity: Severity, message: str, place: Location | None, *, color: bool) -> str:
     where = "" if place is None else f"{place}: "
-    return f"{where}{_paint(f'{severity}:', _COLORS[severity] if color else None)} {message}"
+    word = _paint(f"{severity}:", _COLORS[severity] if color else None)
+    return f"{_visible(where)}{word} {_visible(message)}"
 
 
 def _excerpt(place: Location, sources: SourceMap, gutter: int, code: str | None) -> list[str]:
@@ -443,7 +455,7 @@ def _cells(text: str) -> list[tuple[str, int]]:
             wide = unicodedata.east_asian_width(char) in "WF"
             width = 0 if unicodedata.combining(char) else 2 if wide else 1
         else:
-            cell = f"<U+{ord(char):04X}>"
+            cell = _spelled(char)
             width = len(cell)
         out.append((cell, width))
         column += width
