@@ -12,7 +12,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from io import BytesIO
 from typing import IO
@@ -33,7 +33,6 @@ from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
 
 from phobos.cli.faults import diagnose, verify_located
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
-from phobos.pipeline import default_pipeline
 from phobos.plugin import PhFrontend
 
 DEFAULT = "default"
@@ -149,7 +148,7 @@ class PhobosOptMain(xDSLOptMain):
         """The passes of a list, where the word `default` stands for the compiler's own."""
         specs: list[ArgSpec] = []
         for spec in parse_pipeline(text):
-            specs.extend(parse_pipeline(default_pipeline()) if spec.name == DEFAULT else [spec])
+            specs.extend(_default_passes() if spec.name == DEFAULT else [spec])
         return specs
 
     def full_name(self, name: str) -> str:
@@ -285,6 +284,12 @@ class PhobosOptMain(xDSLOptMain):
         total = ("total", sum(seconds for _, seconds in self.timings))
         for name, seconds in (*self.timings, total):
             print(f"{1000 * seconds:9.2f} ms  {name}", file=sys.stderr)
+
+
+def _default_passes() -> Iterable[ArgSpec]:
+    from phobos.pipeline import DEFAULT_PIPELINE
+
+    return parse_pipeline(DEFAULT_PIPELINE)
 
 
 def _with_flags(kind: type[ModulePass], spec: ArgSpec) -> dict[str, ParameterListType]:
