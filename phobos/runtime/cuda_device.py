@@ -1,0 +1,366 @@
+"""NVIDIA GPUs as a device, through the driver bindings of the package cuda-python.
+
+Kernels run in the context that is current in the calling thread if it belongs to the device, and
+in the device's primary context otherwise, which is the one that PyTorch, CuPy and JAX use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from phobos.diagnostics import Note, PhobosError
+from phobos.runtime.abi import descriptor_slots, scalar_slot
+from phobos.runtime.detect import chip_number
+from phobos.runtime.device import BoundTensor, Device, Launch, Program, Timing
+
+if TYPE_CHECKING:
+    from phobos.runtime.arrays import ArrayView
+
+_STATIC_SHARED_LIMIT = 48 * 1024
+"""Bytes of shared memory above which a kernel's ceiling must be raised before its launch."""
+_JIT_LOG_BYTES = 8192
+
+
+@cache
+def cuda_fault() -> str | None:
+    """Why CUDA cannot be used here, in one clause; None if it can."""
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return "the package cuda-python is not installed"
+    try:
+        (status,) = driver.cuInit(0)
+        if status != driver.CUresult.CUDA_SUCCESS:
+            return f"the NVIDIA driver says {status.name}"
+        _, count = driver.cuDeviceGetCount()
+    except Exception:  # the bindings raise several classes where the driver is missing
+        return "there is no NVIDIA driver"
+    return None if count else "there is no NVIDIA GPU"
+
+
+class CudaError(PhobosError):
+    """A call of the CUDA driver failed; `code` is the name of its result."""
+
+    code = ""
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call the driver and return what it gives besides its status; CudaError on a failure."""
+    status, *values = function(*arguments)
+    if status:
+        raise _error(status, function.__name__)
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _error(status: Any, name: str) -> CudaError:
+    from cuda.bindings import driver
+
+    _, text = driver.cuGetErrorString(status)
+    reason = text.decode() if text else "no description"
+    error = CudaError.at(None, f"the CUDA driver's {name} failed: {status.name}, {reason}")
+    error.code = status.name
+    return error
+
+
+class CudaDevice(Device):
+    """One GPU."""
+
+    name: ClassVar[str] = "cuda"
+
+    @staticmethod
+    def current() -> CudaDevice:
+        """The GPU of the calling thread's context, or GPU 0. PhobosError if there is none."""
+        fault = cuda_fault()
+        if fault is not None:
+            raise PhobosError.at(
+                None,
+                f"kernels cannot run on a GPU here: {fault}",
+                help='device="emulator" runs them on the CPU',
+            )
+        from cuda.bindings import driver
+
+        if int(_call(driver.cuCtxGetCurrent)):
+            return _device(int(_call(driver.cuCtxGetDevice)))
+        return _device(0)
+
+    @staticmethod
+    def holding(views: Iterable[ArrayView]) -> CudaDevice:
+        """The GPU whose memory holds the arrays; the current one if none is on a GPU.
+
+        Raises PhobosError if they are on several GPUs.
+        """
+        current = CudaDevice.current()
+        ordinals = sorted({_ordinal(view) for view in views if view.on_gpu and view.pointer})
+        if len(ordinals) > 1:
+            raise PhobosError.at(
+                None, f"the arrays are on several GPUs: {', '.join(map(str, ordinals))}"
+            )
+        return _device(ordinals[0]) if ordinals else current
+
+    def __init__(self, ordinal: int) -> None:
+        from cuda.bindings import driver
+
+        self.driver = driver
+        self.ordinal = ordinal
+        self.handle = _call(driver.cuDeviceGet, ordinal)
+        self.capability = (
+            self._attribute("COMPUTE_CAPABILITY_MAJOR"),
+            self._attribute("COMPUTE_CAPABILITY_MINOR"),
+        )
+        self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
+        self.max_shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self._primary: Any = None
+        self._functions: dict[tuple[int, str, str], Any] = {}
+
+    def describe(self) -> str:
+        """The GPU's name and compute capability."""
+        raw = _call(self.driver.cuDeviceGetName, 128, self.handle)
+        major, minor = self.capability
+        return f"{raw.split(bytes(1), 1)[0].decode()} (compute capability {major}.{minor})"
+
+    def check(self, program: Program, views: Iterable[ArrayView]) -> None:
+        """Refuse a chip newer than the GPU, and more shared memory than it has."""
+        major, minor = self.capability
+        if chip_number(program.chip) > major * 10 + minor:
+            raise PhobosError.at(
+                None,
+                f"`{program.kernel.name}` was compiled for {program.chip}, and this GPU has "
+                f"compute capability {major}.{minor}",
+                help="compile it for the GPU's chip or an older one",
+            )
+        kernel = program.kernel
+        shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes
+        if shared > self.max_shared_bytes:
+            raise PhobosError.at(
+                None,
+                f"`{kernel.name}` needs {shared} bytes of shared memory a CTA, and this GPU has "
+                f"{self.max_shared_bytes}",
+            )
+
+    def resident_ctas(self, program: Program) -> int:
+        """CTAs a multiprocessor holds times multiprocessors; PhobosError if none fits."""
+        kernel = program.kernel
+        with self._activated():
+            per_multiprocessor = _call(
+                self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                self._function(program),
+                kernel.threads,
+                kernel.dynamic_shared_bytes,
+            )
+        if per_multiprocessor < 1:
+            raise PhobosError.at(None, f"not one CTA of `{kernel.name}` fits on this GPU")
+        return per_multiprocessor * self.multiprocessors
+
+    def launch(self, launch: Launch) -> None:
+        """Queue a kernel; with NumPy arrays among its arguments, wait and copy them back."""
+        with self._activated():
+            function = self._function(launch.program)
+            with self._staged(launch, copies_back=True) as slots:
+                self._wait_for_producers(launch)
+                self._enqueue(function, launch, slots)
+
+    def time(self, launch: Launch, count: int, progress: Callable[[], None]) -> Timing:
+        """Time launches by events on the stream; NumPy arrays are copied in once, and not out."""
+        driver = self.driver
+        seconds: list[float] = []
+        with self._activated():
+            function = self._function(launch.program)
+            begin, end = (_call(driver.cuEventCreate, 0) for _ in range(2))
+            try:
+                with self._staged(launch, copies_back=False) as slots:
+                    for _ in range(count):
+                        _call(driver.cuEventRecord, begin, launch.stream or 0)
+                        self._enqueue(function, launch, slots)
+                        _call(driver.cuEventRecord, end, launch.stream or 0)
+                        self._finish(launch, driver.cuEventSynchronize, end)
+                        seconds.append(_call(driver.cuEventElapsedTime, begin, end) * 1e-3)
+                        progress()
+            finally:
+                _call(driver.cuEventDestroy, begin)
+                _call(driver.cuEventDestroy, end)
+        return Timing(tuple(seconds), is_emulated=False)
+
+    def synchronize(self) -> None:
+        """Wait for all work in the device's context. PhobosError if some of it failed."""
+        with self._activated():
+            _call(self.driver.cuCtxSynchronize)
+
+    # Contexts and modules ------------------------------------------------------------------------
+
+    def _attribute(self, name: str) -> int:
+        attribute = getattr(self.driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return _call(self.driver.cuDeviceGetAttribute, attribute, self.handle)
+
+    @contextmanager
+    def _activated(self) -> Iterator[None]:
+        """Make a context of this device current for a while."""
+        driver = self.driver
+        has_context = int(_call(driver.cuCtxGetCurrent)) != 0
+        if has_context and int(_call(driver.cuCtxGetDevice)) == self.ordinal:
+            yield
+            return
+        if self._primary is None:
+            self._primary = _call(driver.cuDevicePrimaryCtxRetain, self.handle)
+        _call(driver.cuCtxPushCurrent, self._primary)
+        try:
+            yield
+        finally:
+            _call(driver.cuCtxPopCurrent)
+
+    def _function(self, program: Program) -> Any:
+        """The loaded kernel, from the cache of the current context."""
+        # The id, since the address of a context that is gone may be another one's later.
+        context = int(_call(self.driver.cuCtxGetId, _call(self.driver.cuCtxGetCurrent)))
+        key = (context, program.ptx, program.kernel.name)
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self._load(program)
+        return function
+
+    def _load(self, program: Program) -> Any:
+        driver, kernel = self.driver, program.kernel
+        option = driver.CUjit_option
+        log = bytearray(_JIT_LOG_BYTES)
+        options = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        image = program.ptx.encode() + bytes(1)
+        try:
+            module = _call(
+                driver.cuModuleLoadDataEx, image, len(options), options, [log, _JIT_LOG_BYTES]
+            )
+            function = _call(driver.cuModuleGetFunction, module, kernel.name.encode())
+        except CudaError as error:
+            text = log.split(bytes(1), 1)[0].decode("utf-8", "replace").strip()
+            raise _load_error(program, error, text) from error
+        if kernel.static_shared_bytes + kernel.dynamic_shared_bytes > _STATIC_SHARED_LIMIT:
+            attribute = driver.CUfunction_attribute
+            _call(
+                driver.cuFuncSetAttribute,
+                function,
+                attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                kernel.dynamic_shared_bytes,
+            )
+        return function
+
+    # Arguments and launching ---------------------------------------------------------------------
+
+    @contextmanager
+    def _staged(self, launch: Launch, *, copies_back: bool) -> Iterator[list[int]]:
+        """The argument slots, with arrays of the CPU copied to the GPU for as long as this lasts.
+
+        Arrays that share their memory share one copy. Leaving waits for the kernel if anything
+        was copied, and then copies what it wrote back to where it came from.
+        """
+        staged = _staged_arrays(launch)
+        pointers: dict[int, Any] = {}
+        try:
+            for address, (host, _) in staged.items():
+                pointers[address] = _call(self.driver.cuMemAlloc, host.nbytes)
+                _call(self.driver.cuMemcpyHtoD, pointers[address], address, host.nbytes)
+            yield _slots(launch, {address: int(pointer) for address, pointer in pointers.items()})
+            if staged:
+                self._finish(launch, self.driver.cuStreamSynchronize, launch.stream or 0)
+            for address, (host, is_written) in staged.items():
+                if is_written and copies_back:
+                    _call(self.driver.cuMemcpyDtoH, address, pointers[address], host.nbytes)
+        finally:
+            for pointer in pointers.values():
+                self.driver.cuMemFree(pointer)
+
+    def _wait_for_producers(self, launch: Launch) -> None:
+        """Order the stream behind the streams that the arrays were last written on."""
+        driver = self.driver
+        for stream in {t.view.stream for t in launch.tensors} - {None, 0, launch.stream}:
+            event = _call(driver.cuEventCreate, driver.CUevent_flags.CU_EVENT_DISABLE_TIMING.value)
+            _call(driver.cuEventRecord, event, stream)
+            _call(driver.cuStreamWaitEvent, launch.stream or 0, event, 0)
+            _call(driver.cuEventDestroy, event)
+
+    def _enqueue(self, function: Any, launch: Launch, slots: list[int]) -> None:
+        count = len(slots)
+        values = (ctypes.c_uint64 * count)(*slots)
+        first = ctypes.addressof(values)
+        # The driver reads the arguments through these pointers during the call, and not later.
+        pointers = (ctypes.c_uint64 * count)(*range(first, first + 8 * count, 8))
+        kernel = launch.program.kernel
+        _call(
+            self.driver.cuLaunchKernel,
+            function,
+            *launch.grid,
+            kernel.threads,
+            1,
+            1,
+            kernel.dynamic_shared_bytes,
+            launch.stream or 0,
+            ctypes.addressof(pointers),
+            0,
+        )
+
+    def _finish(self, launch: Launch, wait: Callable[..., Any], subject: Any) -> None:
+        """Wait; a failure is the kernel's."""
+        try:
+            _call(wait, subject)
+        except CudaError as error:
+            kernel = launch.program.kernel
+            raise PhobosError.at(
+                None,
+                f"the kernel `{kernel.name}` failed on the GPU: {error.code}",
+                notes=(Note("the CUDA context cannot be used after this"),),
+                help='device="emulator" names the line that is at fault',
+            ) from error
+
+
+@cache
+def _device(ordinal: int) -> CudaDevice:
+    return CudaDevice(ordinal)
+
+
+def _ordinal(view: ArrayView) -> int:
+    """The GPU that holds an array."""
+    if view.device is not None:
+        return view.device
+    from cuda.bindings import driver
+
+    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(_call(driver.cuPointerGetAttribute, attribute, view.pointer))
+
+
+def _staged_arrays(launch: Launch) -> dict[int, tuple[Any, bool]]:
+    """By address: each distinct array of the CPU, and whether the kernel writes to it."""
+    staged: dict[int, tuple[Any, bool]] = {}
+    for tensor in launch.tensors:
+        view = tensor.view
+        if view.host is None or not view.bytes:
+            continue
+        host, is_written = staged.get(view.pointer, (view.host, False))
+        larger = host if host.nbytes >= view.bytes else view.host
+        staged[view.pointer] = (larger, is_written or tensor.parameter.access.writes)
+    return staged
+
+
+def _slots(launch: Launch, copies: dict[int, int]) -> list[int]:
+    """The slots of all arguments; `copies` gives the address of an array's copy on the GPU."""
+    slots: list[int] = []
+    for argument in launch.arguments:
+        if isinstance(argument, BoundTensor):
+            view = argument.view
+            slots += descriptor_slots(copies.get(view.pointer, view.pointer), view.shape)
+        else:
+            slots.append(scalar_slot(argument.parameter.type, argument.value))
+    return slots
+
+
+def _load_error(program: Program, error: CudaError, log: str) -> PhobosError:
+    notes = tuple(Note(line.strip()) for line in log.splitlines()[:8] if line.strip())
+    help = None
+    if error.code == "CUDA_ERROR_UNSUPPORTED_PTX_VERSION":
+        help = "the driver is older than the PTX; update it, or compile for an older chip"
+    return PhobosError.at(
+        None,
+        f"the driver does not load `{program.kernel.name}` (chip {program.chip}): {error.code}",
+        notes=notes,
+        help=help,
+    )

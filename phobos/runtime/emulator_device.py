@@ -1,0 +1,89 @@
+"""The emulator as a device: runs the PTX text on the CPU, on NumPy arrays in place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from phobos.diagnostics import PhobosError
+from phobos.runtime.abi import entry_arguments
+from phobos.runtime.device import BoundTensor, Device, Launch, Program, Timing
+from phobos.runtime.dtypes import numpy_dtype
+
+if TYPE_CHECKING:
+    from phobos.runtime.arrays import ArrayView
+
+RESIDENT_CTAS = 4
+"""CTAs that the emulated device holds at once. Few, so that a grid barrier stays quick."""
+
+
+class EmulatorDevice(Device):
+    """Runs kernels with `phobos.emulate`; `options` are passed on to it (checks, seed, ...)."""
+
+    name: ClassVar[str] = "emulator"
+    wants_line_info: ClassVar[bool] = True
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def describe(self) -> str:
+        """What the device is, for people."""
+        return "the emulator, on this computer's CPU"
+
+    def check(self, program: Program, views: Iterable[ArrayView]) -> None:
+        """Refuse arrays in a GPU's memory."""
+        if any(view.on_gpu for view in views):
+            raise PhobosError.at(
+                None,
+                "the emulator cannot reach arrays in a GPU's memory",
+                help='pass NumPy arrays, or launch with device="cuda"',
+            )
+
+    def resident_ctas(self, program: Program) -> int:
+        """The grid of a persistent kernel."""
+        return RESIDENT_CTAS
+
+    def launch(self, launch: Launch) -> None:
+        """Run a kernel; raises EmulatorError on what its checks find."""
+        from phobos.emulator import emulate
+
+        kernel = launch.program.kernel
+        emulate(
+            launch.program.ptx,
+            kernel.name,
+            launch.grid,
+            (kernel.threads, 1, 1),
+            emulator_arguments(launch),
+            shared=kernel.dynamic_shared_bytes,
+            **self.options,
+        )
+
+    def time(self, launch: Launch, count: int, progress: Callable[[], None]) -> Timing:
+        """Time whole emulations; this says nothing of any GPU."""
+        seconds: list[float] = []
+        for _ in range(count):
+            start = time.perf_counter()
+            self.launch(launch)
+            seconds.append(time.perf_counter() - start)
+            progress()
+        return Timing(tuple(seconds), is_emulated=True)
+
+
+def emulator_arguments(launch: Launch) -> list[Any]:
+    """The entry's arguments as the emulator takes them: arrays for pointers, NumPy scalars."""
+    import numpy as np
+
+    from phobos.runtime.abi import descriptor_slots
+
+    index = np.dtype(f"uint{launch.program.index_bits}").type
+    values: list[Any] = []
+    for argument in launch.arguments:
+        if not isinstance(argument, BoundTensor):
+            values.append(numpy_dtype(argument.parameter.type).type(argument.value))
+            continue
+        view = argument.view
+        fields = descriptor_slots(0, view.shape)[2:]
+        values += [view.host, view.host, *map(index, fields)]
+    assert len(values) == len(entry_arguments(launch.program.kernel, launch.program.index_bits))
+    return values

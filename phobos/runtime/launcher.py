@@ -1,0 +1,153 @@
+"""Launching a kernel on arrays: bind, choose the variant and the grid, run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from phobos.diagnostics import PhobosError
+from phobos.runtime.binding import Binding, bind
+from phobos.runtime.device import Device, Grid, Launch, Program, check_grid, choose_device
+from phobos.runtime.expressions import evaluate
+from phobos.targets.ptx.contract import KernelContract
+
+GridArgument = int | Sequence[int] | None
+
+
+class ProgramSource(Protocol):
+    """Gives the variant of a kernel that fits a launch."""
+
+    def program(
+        self, kernel: str, extent_multiple: int, index_bits: int, *, line_info: bool
+    ) -> Program:
+        """The kernel, compiled so that extents of this multiple and index width are right.
+
+        `line_info` asks for source lines in the PTX, as far as they can be had. Raises
+        PhobosError if there is no such variant.
+        """
+        ...
+
+
+def prepare(
+    source: ProgramSource,
+    kernel: KernelContract,
+    args: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    grid: GridArgument = None,
+    device: str | Device = "auto",
+    stream: Any = None,
+) -> tuple[Device, Launch | None]:
+    """Check a launch and make it ready; None in place of a launch of no CTA.
+
+    Raises PhobosError if anything about it is wrong. Nothing is written.
+    """
+    handle = stream_handle(stream, (*args, *named.values()))
+    binding = bind(kernel, args, named, handle)
+    chosen = choose_device(device, binding.views)
+    program = source.program(
+        kernel.name,
+        binding.extent_multiple,
+        binding.index_bits,
+        line_info=chosen.wants_line_info,
+    )
+    chosen.check(program, binding.views)
+    size = _grid(program, binding, grid, chosen)
+    if 0 in size:
+        return chosen, None
+    check_grid(size)
+    return chosen, Launch(program, binding.arguments, size, handle)
+
+
+def _grid(program: Program, binding: Binding, grid: GridArgument, device: Device) -> Grid:
+    """The grid of a launch: the one given, else the persistent one, else the contract's."""
+    kernel = program.kernel
+    if grid is not None:
+        size = explicit_grid(grid)
+        check_grid(size)
+        if kernel.persistent:
+            _check_resident(program, size, device)
+        return size
+    if kernel.persistent:
+        return device.resident_ctas(program), 1, 1
+    return default_grid(kernel, binding.names)
+
+
+def default_grid(kernel: KernelContract, names: Mapping[str, int]) -> Grid:
+    """The grid that a contract gives, for these values of the names in it.
+
+    Raises PhobosError if it gives none or a negative one; 0 is a launch of nothing.
+    """
+    if kernel.grid is None:
+        raise PhobosError.at(
+            None,
+            f"the grid of `{kernel.name}` is not known from its outputs",
+            help="give one at the launch (grid=, --grid), or in the source: @grid(x = ...)",
+        )
+    x, y, z = (evaluate(expression, names) for expression in kernel.grid)
+    for axis, extent in zip("xyz", (x, y, z), strict=True):
+        if extent < 0:
+            raise PhobosError.at(
+                None, f"the grid of `{kernel.name}` along {axis} comes out negative: {extent}"
+            )
+    return x, y, z
+
+
+def explicit_grid(grid: int | Sequence[int]) -> Grid:
+    """A grid as callers write it, one to three extents, filled up with 1."""
+    extents = [grid] if isinstance(grid, int) else list(grid)
+    if not 1 <= len(extents) <= 3 or not all(_is_int(extent) for extent in extents):
+        raise PhobosError.at(None, f"a grid is one to three integers, and {grid!r} was given")
+    x, y, z = (*map(int, extents), 1, 1)[:3]
+    return x, y, z
+
+
+def _is_int(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _check_resident(program: Program, grid: Grid, device: Device) -> None:
+    count = grid[0] * grid[1] * grid[2]
+    resident = device.resident_ctas(program)
+    if count > resident:
+        raise PhobosError.at(
+            None,
+            f"`{program.kernel.name}` is @persistent: all its CTAs must run at once, and "
+            f"{count} were asked for where {resident} fit",
+            help="leave the grid out to get one that fits",
+        )
+
+
+# Streams -----------------------------------------------------------------------------------------
+
+
+def stream_handle(stream: Any, values: Iterable[Any]) -> int | None:
+    """The CUDA stream of a launch, as its handle; None for the default stream.
+
+    `stream` is a handle, or an object with `__cuda_stream__` (cuda.core), `cuda_stream` (PyTorch),
+    `ptr` (CuPy) or `handle`. Without one it is the current stream of the framework that the
+    arrays among `values` belong to.
+    """
+    if stream is None:
+        return _current_stream(values)
+    if _is_int(stream):
+        return int(stream)
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for attribute in ("cuda_stream", "ptr", "handle"):
+        handle = getattr(stream, attribute, None)
+        if handle is not None:
+            return int(getattr(handle, "value", handle))
+    raise PhobosError.at(None, f"a {type(stream).__name__} is no CUDA stream")
+
+
+def _current_stream(values: Iterable[Any]) -> int | None:
+    for value in values:
+        module = type(value).__module__.partition(".")[0]
+        if module == "torch" and getattr(value, "is_cuda", False):
+            return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream)
+        if module == "cupy":
+            return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+    return None

@@ -1,0 +1,177 @@
+"""A compiled module in Python: its PTX, its contract and its kernels, ready to be launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from phobos.diagnostics import Diagnostic, PhobosError
+from phobos.runtime.device import Device, Program
+from phobos.runtime.launcher import GridArgument, prepare
+from phobos.targets.ptx.contract import Contract, KernelContract, load
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What may differ between two compilations of one source for different launches.
+
+    `index_bits` is None where the source decides.
+    """
+
+    extent_multiple: int
+    index_bits: int | None
+    line_info: bool
+
+
+Compile = Callable[[Variant], tuple[str, Contract]]
+"""Compiles a source for a variant; gives the PTX and its contract."""
+
+
+class Module:
+    """The kernels of one source: `module["saxpy"](x, y, out, 2.0)`.
+
+    Attributes:
+        ptx: the PTX text, compiled as it was asked for.
+        contract: how to launch it.
+        diagnostics: the warnings and notes of the compilation.
+
+    A launch may use another variant of the same source, compiled for the extents of the arrays
+    that it gets (see `phobos.compile`). A module that was made from files has the one variant.
+    """
+
+    def __init__(
+        self,
+        ptx: str,
+        contract: Contract,
+        *,
+        variant: Variant | None = None,
+        compile: Compile | None = None,
+        diagnostics: tuple[Diagnostic, ...] = (),
+    ) -> None:
+        self.ptx = ptx
+        self.contract = contract
+        self.diagnostics = diagnostics
+        self._variant = variant
+        self._compile = compile
+        self._variants: dict[Variant, tuple[str, Contract]] = {}
+        if variant is not None:
+            self._variants[variant] = (ptx, contract)
+
+    @classmethod
+    def from_files(cls, ptx: str | Path, contract: str | Path | None = None) -> Module:
+        """A module from a `.ptx` file and the contract beside it, or the one named.
+
+        Raises PhobosError if a file cannot be read or is no contract.
+        """
+        path = Path(ptx)
+        launch_contract = load(path.with_suffix(".json") if contract is None else contract)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise PhobosError.at(None, f"cannot read {path}: {error}") from error
+        return cls(text, launch_contract)
+
+    def __getitem__(self, name: str) -> Kernel:
+        """The kernel of a name; PhobosError if there is none."""
+        return Kernel(self, self.contract.kernel(name))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the kernels."""
+        return (kernel.name for kernel in self.contract.kernels)
+
+    def __len__(self) -> int:
+        """The number of kernels."""
+        return len(self.contract.kernels)
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernels by name."""
+        return {name: self[name] for name in self}
+
+    def program(
+        self, kernel: str, extent_multiple: int, index_bits: int, *, line_info: bool
+    ) -> Program:
+        """The variant of a kernel that is right for these extents (`ProgramSource`)."""
+        if self._compile is None or self._variant is None:
+            self._check_fixed(kernel, extent_multiple, index_bits)
+            return _program(self.ptx, self.contract, kernel)
+        wanted = self._variant.index_bits
+        if wanted is None and index_bits > self.contract.index_bits:
+            wanted = index_bits
+        variant = Variant(extent_multiple, wanted, line_info or self._variant.line_info)
+        if variant not in self._variants:
+            self._variants[variant] = self._compile(variant)
+        ptx, contract = self._variants[variant]
+        _check_index(contract, kernel, index_bits)
+        return _program(ptx, contract, kernel)
+
+    def _check_fixed(self, kernel: str, extent_multiple: int, index_bits: int) -> None:
+        compiled_for = self.contract.extent_multiple
+        if extent_multiple % compiled_for:
+            raise PhobosError.at(
+                None,
+                f"`{kernel}` was compiled for extents that are multiples of {compiled_for}, and "
+                f"the arrays passed have extents that are multiples of {extent_multiple} only",
+                help=f"compile it with --extent-multiple {extent_multiple}",
+            )
+        _check_index(self.contract, kernel, index_bits)
+
+
+def _check_index(contract: Contract, kernel: str, index_bits: int) -> None:
+    if index_bits > contract.index_bits:
+        raise PhobosError.at(
+            None,
+            f"`{kernel}` was compiled with an index of {contract.index_bits} bits, and an extent "
+            "of the arrays passed is larger than that",
+            help=f"compile it with --index-bits {index_bits}",
+        )
+
+
+def _program(ptx: str, contract: Contract, kernel: str) -> Program:
+    return Program(ptx, contract.chip, contract.index_bits, contract.kernel(kernel))
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel of a module; calling it launches it."""
+
+    module: Module
+    contract: KernelContract
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.contract.name
+
+    def __call__(
+        self,
+        *args: Any,
+        grid: GridArgument = None,
+        device: str | Device = "auto",
+        stream: Any = None,
+        **named: Any,
+    ) -> None:
+        """Launch the kernel on arrays and scalars, in the order of its parameters or by name.
+
+        Args:
+            args: NumPy arrays, or arrays with `__cuda_array_interface__` or DLPack, and numbers.
+            grid: CTAs along x, y and z; by default what the contract says.
+            device: `cuda`, `emulator`, or `auto` for the GPU if there is one.
+            stream: the CUDA stream, by default the current one of the arrays' framework.
+            named: parameters by name.
+
+        NumPy arrays are written when this returns. With arrays on a GPU the kernel is queued on
+        the stream, as any kernel is. Raises PhobosError if the launch is wrong; nothing is
+        written then.
+        """
+        chosen, launch = prepare(
+            self.module, self.contract, args, named, grid=grid, device=device, stream=stream
+        )
+        if launch is not None:
+            chosen.launch(launch)
+
+    def __repr__(self) -> str:
+        """The kernel's signature."""
+        return f"<kernel {self.contract}>"
