@@ -291,7 +291,9 @@ def _for(walker: _Walker, op: Operation) -> None:
         _join(walker, result, [argument])
 
 
-def _loop(walker: _Walker, body: Block, carried: list[SSAValue], initial: list[SSAValue]) -> None:
+def _loop(
+    walker: _Walker, body: Block, carried: Sequence[SSAValue], initial: Sequence[SSAValue]
+) -> None:
     """Runs a loop's body until the facts of what it carries hold for every iteration."""
     facts = walker.result.facts
     for argument, value in zip(carried, initial, strict=True):

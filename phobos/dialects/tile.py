@@ -24,9 +24,10 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     VectorType,
+    i8,
     i32,
 )
-from xdsl.ir import Attribute, Data, Dialect, SSAValue
+from xdsl.ir import Attribute, Data, Dialect, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -72,6 +73,21 @@ class LayoutAttr(Data[LinearLayout]):
         """Prints the layout's one-line text as a string."""
         with printer.in_angle_brackets():
             printer.print_string_literal(str(self.data))
+
+
+@irdl_attr_definition
+class SharedAttr(ParametrizedAttribute):
+    """The memory space of a CTA's shared memory: `memref<8xf32, #tile.shared>`."""
+
+    name = "tile.shared"
+
+
+SHARED = SharedAttr()
+
+
+def is_shared(value: SSAValue) -> bool:
+    """Whether a memref lives in shared memory."""
+    return isinstance(value.type, MemRefType) and isinstance(value.type.memory_space, SharedAttr)
 
 
 def layout_of(value: SSAValue) -> LinearLayout | None:
@@ -320,6 +336,55 @@ class Dp4aOp(IRDLOperation):
 
 
 @irdl_op_definition
+class RunDotOp(IRDLOperation):
+    """`c` plus the dot product of two runs of bytes, in 32 bits; wraps on overflow.
+
+    The runs have a multiple of four elements. `%r = tile.run_dot %a, %b, %c : vector<16xi8>`
+    """
+
+    name = "tile.run_dot"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+
+    a = operand_def(_T)
+    b = operand_def(_T)
+    c = operand_def(i32)
+    result = result_def(i32)
+    unsigned_a = opt_prop_def(UnitAttr)
+    unsigned_b = opt_prop_def(UnitAttr)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$a (`unsigned` $unsigned_a^)? `,` $b (`unsigned` $unsigned_b^)? `,` $c attr-dict"
+        " `:` type($a)"
+    )
+
+    def __init__(
+        self,
+        a: SSAValue,
+        b: SSAValue,
+        c: SSAValue,
+        *,
+        unsigned_a: bool = False,
+        unsigned_b: bool = False,
+    ):
+        super().__init__(
+            operands=[a, b, c],
+            result_types=[i32],
+            properties={
+                "unsigned_a": UnitAttr() if unsigned_a else None,
+                "unsigned_b": UnitAttr() if unsigned_b else None,
+            },
+        )
+
+    def verify_(self) -> None:
+        """Refuses runs of anything but whole groups of four bytes."""
+        run = self.a.type
+        if not isinstance(run, VectorType) or run.element_type != i8:
+            raise VerifyException(f"tile.run_dot takes runs of i8, not {run}")
+        if len(run.get_shape()) != 1 or run.get_shape()[0] % 4:
+            raise VerifyException(f"tile.run_dot takes a multiple of 4 bytes, got {run}")
+
+
+@irdl_op_definition
 class AssertOp(IRDLOperation):
     """Traps if the condition is false in any thread that gets here.
 
@@ -340,6 +405,6 @@ class AssertOp(IRDLOperation):
 
 Tile = Dialect(
     "tile",
-    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, ConvertLayoutOp, Dp4aOp, AssertOp],
-    [LayoutAttr],
+    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, ConvertLayoutOp, Dp4aOp, RunDotOp, AssertOp],
+    [LayoutAttr, SharedAttr],
 )

@@ -1,0 +1,120 @@
+"""`ph-place-tiles`: give every shared buffer its place in the CTA's shared memory.
+
+    %s = memref.alloca() : memref<8xf32, #tile.shared>
+    -->
+    %s = memref.alloca() {tile.offset = 0 : i64} : memref<8xf32, #tile.shared>
+
+Two buffers share bytes if their lives do not overlap; a buffer that is used in a loop and
+made outside lives through the whole loop. Buffers are placed largest first at the lowest
+offset that is free, 16-byte aligned. The kernel gets `tile.shared_bytes`.
+
+Precondition: shared buffers are of static shape. Cost: one walk and, for n buffers, n^2
+interval comparisons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import gpu, memref
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from phobos.dialects import tile
+from phobos.ir.kernel import kernels
+
+OFFSET = "tile.offset"
+SHARED_BYTES = "tile.shared_bytes"
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class PlaceTilesPass(ModulePass):
+    """Assigns shared-memory offsets by interference."""
+
+    name = "ph-place-tiles"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Places the shared buffers of every kernel of the module."""
+        for kernel in kernels(op):
+            _place(kernel)
+
+
+@dataclass
+class Buffer:
+    """A shared buffer: its size in bytes, its life as op numbers, its place."""
+
+    op: memref.AllocaOp
+    size: int
+    start: int
+    end: int
+    offset: int = 0
+
+    def overlaps_life(self, other: Buffer) -> bool:
+        """Whether both buffers hold data at some time."""
+        return self.start <= other.end and other.start <= self.end
+
+
+def buffer_bytes(value: SSAValue) -> int:
+    """The size of a memref of static shape in bytes."""
+    type_ = value.type
+    assert isinstance(type_, MemRefType)
+    element = type_.element_type
+    assert isinstance(element, FixedBitwidthType)
+    size = element.size
+    for extent in type_.get_shape():
+        size *= extent
+    return size
+
+
+def _place(kernel: gpu.FuncOp) -> None:
+    buffers = _lives(kernel)
+    placed: list[Buffer] = []
+    for buffer in sorted(buffers, key=lambda b: (-b.size, b.start)):
+        rivals = [other for other in placed if other.overlaps_life(buffer)]
+        buffer.offset = _lowest_free(rivals, buffer.size)
+        buffer.op.attributes[OFFSET] = IntegerAttr(buffer.offset, i64)
+        placed.append(buffer)
+    if placed:
+        total = max(buffer.offset + buffer.size for buffer in placed)
+        kernel.attributes[SHARED_BYTES] = IntegerAttr(total, i64)
+
+
+def _lowest_free(rivals: list[Buffer], size: int) -> int:
+    offset = 0
+    for rival in sorted(rivals, key=lambda b: b.offset):
+        if offset + size <= rival.offset:
+            break
+        end = rival.offset + rival.size
+        offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
+    return offset
+
+
+def _lives(kernel: gpu.FuncOp) -> list[Buffer]:
+    number = {op: i for i, op in enumerate(kernel.walk())}
+    buffers: list[Buffer] = []
+    for op in number:
+        if not isinstance(op, memref.AllocaOp) or not tile.is_shared(op.memref):
+            continue
+        uses = [_visible_from(use.operation, op) for use in op.memref.uses]
+        ends = [max(number[user], _last_inside(user, number)) for user in uses]
+        buffers.append(
+            Buffer(op, buffer_bytes(op.memref), number[op], max(ends, default=number[op]))
+        )
+    return buffers
+
+
+def _visible_from(user: Operation, alloc: Operation) -> Operation:
+    """The op in the buffer's own block that holds a use: a loop counts as a whole."""
+    current = user
+    while current.parent is not alloc.parent:
+        parent = current.parent_op()
+        assert parent is not None
+        current = parent
+    return current
+
+
+def _last_inside(op: Operation, number: dict[Operation, int]) -> int:
+    return max((number[inner] for inner in op.walk()), default=number[op])
