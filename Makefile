@@ -16,7 +16,7 @@ define install
 		echo "Phobos needs Python 3.11 or newer; 'make PYTHON=/path/to/python' names one." >&2; exit 1; fi
 	@[ -x $(BIN)/python ] || { echo "Setting up $(VENV) (once) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing phobos[$(1)] into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$(1)]'
 	@touch $@
 endef
 
