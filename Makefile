@@ -37,7 +37,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check
 
 types: $(VENV)/.installed-dev
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n 2
