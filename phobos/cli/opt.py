@@ -12,16 +12,16 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
-from xdsl.passes import ModulePass, PassPipeline, get_pass_option_infos
+from xdsl.passes import ModulePass, PassPipeline
 from xdsl.printer import Printer
-from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline, parse_spec
+from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import (
     ArgSpecParseError,
     DiagnosticException,
@@ -32,18 +32,15 @@ from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
 
 from phobos.cli.faults import diagnose, verify_located
+from phobos.cli.pass_list import full_name, parse_passes
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
 from phobos.plugin import PhFrontend
 
-DEFAULT = "default"
-"""The word in a pass list that stands for the passes of `phobos-compile`."""
-
-_PREFIX = "ph-"
 _SPLIT_MARK = b"// -----"
 
 
 class PhobosOptMain(xDSLOptMain):
-    """The driver; `run` returns the exit code."""
+    """The driver; after `run`, `exit_code` says how it went."""
 
     version_format = "phobos-opt, built on xDSL {xdsl_version}"
 
@@ -51,6 +48,8 @@ class PhobosOptMain(xDSLOptMain):
         self.sources = SourceMap()
         self.stage = ""
         self.started = 0.0
+        self.exit_code = 0
+        self.shown: set[str] = set()
         self.timings: list[tuple[str, float]] = []
         super().__init__("Run passes on IR or on a .ph program and print the result.", args)
 
@@ -133,50 +132,16 @@ class PhobosOptMain(xDSLOptMain):
 
     def setup_pipeline(self) -> None:
         """Make the passes of `-p`, with checks, printing and timing around each."""
-        passes = tuple(self.make_pass(spec) for spec in self.expand(self.args.passes))
+        passes = parse_passes(self.args.passes, self.available_passes)
         names = {one.name for one in passes}
-        for name in map(self.full_name, self.args.print_after):
-            if name not in names:
-                raise PhobosError.at(
-                    None,
-                    f"--print-after: pass `{name}` is not run",
-                    help=did_you_mean(name, names),
-                )
+        self.shown = {full_name(name, self.available_passes) for name in self.args.print_after}
+        for name in sorted(self.shown - names):
+            raise PhobosError.at(
+                None,
+                f"--print-after: pass `{name}` is not run",
+                help=did_you_mean(name, names),
+            )
         self.pipeline = PassPipeline(passes, self.between_passes)
-
-    def expand(self, text: str) -> list[ArgSpec]:
-        """The passes of a list, where the word `default` stands for the compiler's own."""
-        specs: list[ArgSpec] = []
-        for spec in parse_pipeline(text):
-            specs.extend(_default_passes() if spec.name == DEFAULT else [spec])
-        return specs
-
-    def full_name(self, name: str) -> str:
-        """A pass's name, where our own passes may be called without their prefix."""
-        prefixed = _PREFIX + name
-        return prefixed if prefixed in self.available_passes else name
-
-    def make_pass(self, spec: ArgSpec) -> ModulePass:
-        """The pass that a specification names; raises PhobosError on a wrong name or option."""
-        name = self.full_name(spec.name)
-        if name not in self.available_passes:
-            raise PhobosError.at(
-                None,
-                f"there is no pass `{spec.name}`",
-                help=did_you_mean(spec.name, (*self.available_passes, DEFAULT)),
-            )
-        kind = self.available_passes[name]()
-        try:
-            return kind.from_spec(ArgSpec(name, _with_flags(kind, spec)))
-        except ValueError as fault:
-            options = ", ".join(
-                f"{option.name}: {option.expected_type}" for option in get_pass_option_infos(kind)
-            )
-            raise PhobosError.at(
-                None,
-                f"wrong options for pass `{name}`: {fault}",
-                help=f"its options are {options}" if options else "it has no options",
-            ) from fault
 
     def between_passes(
         self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
@@ -199,9 +164,7 @@ class PhobosOptMain(xDSLOptMain):
 
     def is_printed_after(self, one: ModulePass, *, is_last: bool) -> bool:
         """Whether the module is shown after a pass; the last one's is the result anyway."""
-        if one.name in map(self.full_name, self.args.print_after):
-            return True
-        return self.args.print_between_passes and not is_last
+        return one.name in self.shown or (self.args.print_between_passes and not is_last)
 
     def print_module(self, module: ModuleOp, stream: IO[str]) -> None:
         """Print IR in the form that the `--print-...` options ask for."""
@@ -214,14 +177,13 @@ class PhobosOptMain(xDSLOptMain):
 
     # The run -------------------------------------------------------------------------------------
 
-    def run(self) -> int:
-        """Process the input, write the result, and return the exit code: 0, or 1 on an error.
+    def run(self) -> None:
+        """Process the input and write the result; `exit_code` is 1 if there was an error.
 
         The result is written once everything has succeeded, so a failed run leaves no half file.
         """
         chunks, language = self.read_chunks()
         results: list[str] = []
-        code = 0
         for chunk, offset in chunks:
             try:
                 results.append(self.process(chunk, language, offset))
@@ -229,21 +191,20 @@ class PhobosOptMain(xDSLOptMain):
                 if not self.args.shrink:
                     raise
                 print("Success, can shrink")
-                return 0
+                return
             except (Exception, ArgSpecParseError) as fault:
                 text, is_wanted = self.describe(fault, offset)
                 if is_wanted:
                     results.append(text + "\n")
                 else:
-                    code = 1
+                    self.exit_code = 1
                     print(text, file=sys.stderr)
-        if code == 0:
+        if self.exit_code == 0:
             self.write("// -----\n".join(results))
         self.report_timings()
         if self.args.shrink:
             print("Failure, can't shrink")
-            return 1
-        return code
+            self.exit_code = 1
 
     def process(self, chunk: bytes, language: str, offset: int) -> str:
         """The output for one piece of the input."""
@@ -286,22 +247,6 @@ class PhobosOptMain(xDSLOptMain):
             print(f"{1000 * seconds:9.2f} ms  {name}", file=sys.stderr)
 
 
-def _default_passes() -> Iterable[ArgSpec]:
-    from phobos.pipeline import DEFAULT_PIPELINE
-
-    return parse_pipeline(DEFAULT_PIPELINE)
-
-
-def _with_flags(kind: type[ModulePass], spec: ArgSpec) -> dict[str, ParameterListType]:
-    """A pass's options, where a flag may be named without a value to mean true."""
-    flags = {field.name for field in fields(kind) if field.type in (bool, "bool")}
-    options = spec.normalize_parameter_names().parameters
-    return {
-        name: (True,) if name in flags and not values else values
-        for name, values in options.items()
-    }
-
-
 def _short_ptx_target() -> type[Target]:
     from phobos.plugin import PtxTarget
 
@@ -320,7 +265,9 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     checked_construction = Attribute.__post_init__
     try:
-        return PhobosOptMain(args).run()
+        tool = PhobosOptMain(args)
+        tool.run()
+        return tool.exit_code
     except BrokenPipeError:
         # The reader of our output has left; keep the interpreter from flushing into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

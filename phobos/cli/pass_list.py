@@ -1,0 +1,80 @@
+"""Reads a list of passes as users write it: `NAME,NAME{option=value other=1,2}`.
+
+This is xDSL's notation with four comforts: the word `default` stands for the passes that
+`phobos-compile` runs, our own passes need no `ph-` in front, a flag needs no value, and what is
+wrong is said with the names that would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+
+from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline
+
+from phobos.diagnostics import PhobosError, did_you_mean
+
+DEFAULT = "default"
+"""The word that stands for the passes of `phobos-compile`."""
+
+_PREFIX = "ph-"
+
+PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
+"""Pass name -> factory of the pass's class."""
+
+
+def parse_passes(text: str, available: PassFactories) -> tuple[ModulePass, ...]:
+    """The passes of a list, in order.
+
+    Raises PhobosError on a wrong name or option, and xDSL's ArgSpecParseError on text that is
+    no list of passes.
+    """
+    return tuple(_make(spec, available) for spec in _expand(text))
+
+
+def full_name(name: str, available: PassFactories) -> str:
+    """A pass's name, where our own passes may be called without their prefix."""
+    return _PREFIX + name if _PREFIX + name in available else name
+
+
+def _expand(text: str) -> Iterable[ArgSpec]:
+    for spec in parse_pipeline(text):
+        if spec.name == DEFAULT:
+            from phobos.pipeline import DEFAULT_PIPELINE
+
+            yield from parse_pipeline(DEFAULT_PIPELINE)
+        else:
+            yield spec
+
+
+def _make(spec: ArgSpec, available: PassFactories) -> ModulePass:
+    name = full_name(spec.name, available)
+    if name not in available:
+        raise PhobosError.at(
+            None,
+            f"there is no pass `{spec.name}`",
+            help=did_you_mean(spec.name, (*available, DEFAULT)),
+        )
+    kind = available[name]()
+    try:
+        return kind.from_spec(ArgSpec(name, _with_flags(kind, spec)))
+    except ValueError as fault:
+        options = ", ".join(
+            f"{option.name}: {option.expected_type}" for option in get_pass_option_infos(kind)
+        )
+        raise PhobosError.at(
+            None,
+            f"wrong options for pass `{name}`: {fault}",
+            help=f"its options are {options}" if options else "it has no options",
+        ) from fault
+
+
+def _with_flags(kind: type[ModulePass], spec: ArgSpec) -> dict[str, ParameterListType]:
+    """A pass's options, where a flag that is only named means true."""
+    flags = {field.name for field in fields(kind) if field.type in (bool, "bool")}
+    options = spec.normalize_parameter_names().parameters
+    return {
+        name: (True,) if name in flags and not values else values
+        for name, values in options.items()
+    }
