@@ -17,15 +17,14 @@ from tests.support.run_lines import call_tool
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(#[^)]*)?\)")
-KINDS = {"ph", "ph error", "python", "mlir", "console", "text", "sh", "json", "ptx"}
+KINDS = {"ph", "ph error", "python", "mlir", "console", "text", "sh", "json", "ptx", "c"}
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the examples, as the current one; the emulator is the device."""
+    """A folder with the examples, as the current one."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PHOBOS_DEVICE", "emulator")
     monkeypatch.delenv("PHOBOS_CHIP", raising=False)
     return tmp_path
 
