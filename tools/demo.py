@@ -92,12 +92,11 @@ def describe_compilation(ptx: Path) -> None:
     kernel = contract["kernels"][0]
     instructions = sum(line.rstrip().endswith(";") and "." in line for line in body_lines(text))
     print(
-        f"\nIt wrote {ptx.relative_to(ROOT)}, {instructions} PTX instructions for {contract['chip']},"
+        f"\nIt wrote {ptx.relative_to(ROOT)}: {instructions} instructions for {contract['chip']}."
     )
-    print(f"and beside it {ptx.with_suffix('.json').name}, the launch contract: it says to launch")
-    print(
-        f"`{kernel['name']}` with {kernel['threads']} threads a CTA on a grid of {kernel['grid']}."
-    )
+    print(f"Beside it is {ptx.with_suffix('.json').name}, the launch contract. It says to launch")
+    print(f"`{kernel['name']}` with {kernel['threads']} threads a CTA, on this grid of CTAs:")
+    print(f"({', '.join(kernel['grid'])}).")
 
 
 def body_lines(ptx: str) -> list[str]:

@@ -10,7 +10,6 @@ if a step failed.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import subprocess
 import sys
@@ -50,9 +49,9 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
 
 def all_steps(pytest_arguments: list[str]) -> list[Step]:
     """The GPU tests, then every benchmark of tools/bench."""
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/gpu"]
-    if importlib.util.find_spec("xdist"):
-        tests += ["-p", "no:xdist"]  # one process owns the GPU, so that timings mean something
+    # One process owns the GPU, so that timings mean something: no xdist.
+    options = ("-q", "-p", "no:xdist", "-p", "no:cacheprovider")
+    tests = (sys.executable, "-m", "pytest", *options, "tests/gpu")
     steps = [Step("tests", (*tests, *pytest_arguments))]
     for path in sorted((ROOT / "tools/bench").glob("bench_*.py")):
         steps.append(Step(path.stem, (sys.executable, str(path))))
