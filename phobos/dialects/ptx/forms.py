@@ -1,0 +1,80 @@
+"""The legal forms of an instruction, declared as rows of a table.
+
+A form is a pattern of suffixes, the signature they share, and what they need: a capability of the
+chip (a boolean field of `phobos.targets.ptx.chips.Chip`) and the first PTX version that has them.
+
+A pattern is slots joined by dots. A slot is one qualifier, or alternatives in braces, and is
+optional with a question mark: ``{rn|rz|rm|rp}?.ftz?.sat?.f32``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from phobos.dialects.ptx.signatures import Signature, resolve_signature
+
+Version = tuple[int, int]
+"""A PTX ISA version, major then minor."""
+
+OLDEST: Version = (6, 3)
+"""The first PTX version that targets sm_75; everything older is present everywhere."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One row: which suffixes, which operands, and what they need."""
+
+    pattern: str
+    signature: str
+    needs: str | None = None
+    since: Version = OLDEST
+
+    @cached_property
+    def _slots(self) -> tuple[tuple[tuple[str, ...], bool], ...]:
+        """Alternatives of each slot, and whether it may be left out."""
+        if not self.pattern:
+            return ()
+        slots: list[tuple[tuple[str, ...], bool]] = []
+        for text in re.findall(r"(?:\{[^}]*\}|[^.{}])+", self.pattern):
+            optional = text.endswith("?")
+            slots.append((tuple(text.rstrip("?").strip("{}").split("|")), optional))
+        return tuple(slots)
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        parts: list[str] = []
+        for alternatives, optional in self._slots:
+            group = "|".join(map(re.escape, alternatives))
+            parts.append(f"(?:\\.(?:{group}))" + ("?" if optional else ""))
+        return re.compile("".join(parts))
+
+    def matches(self, suffix: str) -> bool:
+        """Whether this suffix is of the form."""
+        dotted = "." + suffix if suffix else ""
+        return self._expression.fullmatch(dotted) is not None
+
+    def resolve(self, suffix: str) -> Signature:
+        """The operands of this form with one concrete suffix."""
+        return resolve_signature(self.signature, suffix)
+
+    def suffixes(self) -> Iterator[str]:
+        """Every suffix of the form, in table order."""
+        choices = [(*a, None) if optional else a for a, optional in self._slots]
+        for combination in itertools.product(*choices):
+            yield ".".join(part for part in combination if part is not None)
+
+    def sample(self) -> Iterator[str]:
+        """A few suffixes that together use every alternative of every slot at least once."""
+        choices = [(*a, None) if optional else a for a, optional in self._slots]
+        rounds = max((len(c) for c in choices), default=1)
+        seen: set[str] = set()
+        for index in range(rounds):
+            picked = (c[index % len(c)] for c in choices)
+            suffix = ".".join(part for part in picked if part is not None)
+            if suffix not in seen:
+                seen.add(suffix)
+                yield suffix

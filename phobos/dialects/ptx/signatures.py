@@ -1,0 +1,208 @@
+"""What registers, addresses and literals an instruction takes, as a small table language.
+
+A signature is written as in the PTX manual, destinations first::
+
+    t = t, t                 add: all of the class of the last type in the suffix
+    t0 = t1                  cvt: class of the first and of the second type
+    b32|pred = b32, b32      shfl: a second destination behind a bar
+    m* = []                  ld: a vector as long as the suffix says (.v4), and an address
+    f32{4} = b32!{4}, ...    mma: four registers in braces; `!` takes no literal
+    [shared], [global], #4|8|16    cp.async: addresses in fixed spaces, a literal of three values
+
+Register words: ``t t0 t1 ..`` a type of the suffix, ``w`` twice as wide as ``t``, ``m`` (``m0`` ..)
+like ``t`` but 8 and 16-bit types may sit in a wider register, ``n`` (``n0`` ..) the same for 8-bit
+types only, or the name of a type.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from functools import cache
+
+from phobos.dialects.ptx.types import (
+    B16,
+    B32,
+    B64,
+    NARROW_SUFFIXES,
+    PRED,
+    TYPE_SUFFIXES,
+    RegisterType,
+)
+
+
+class Literal(StrEnum):
+    """How the printer writes a constant that PTX takes in place of a register."""
+
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    BITS = "bits"
+    F32 = "f32"
+    F64 = "f64"
+    PREDICATE = "predicate"
+    ADDRESS = "address"
+
+
+class ItemKind(Enum):
+    """What one operand of an instruction is."""
+
+    REGISTER = "register"
+    VECTOR = "vector"
+    ADDRESS = "address"
+    IMMEDIATE = "immediate"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One register operand or result: the classes it may have, the usual one first.
+
+    ``literal`` says how a constant is written in its place, None if PTX wants a register there.
+    """
+
+    classes: tuple[RegisterType, ...]
+    literal: Literal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One operand of an instruction as it is written.
+
+    Registers, vectors and addresses have slots (an address has one, its base). An immediate has
+    the set of values it may take (None: any).
+    """
+
+    kind: ItemKind
+    slots: tuple[Slot, ...] = ()
+    values: range | tuple[int, ...] | None = None
+    bar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature with the types of one concrete suffix filled in."""
+
+    results: tuple[Item, ...]
+    operands: tuple[Item, ...]
+
+
+_LITERALS: dict[str, Literal | None] = {
+    **dict.fromkeys(("s8", "s16", "s32", "s64"), Literal.SIGNED),
+    **dict.fromkeys(("u8", "u16", "u32", "u64"), Literal.UNSIGNED),
+    **dict.fromkeys(("b8", "b16", "b32", "b64"), Literal.BITS),
+    "f32": Literal.F32,
+    "f64": Literal.F64,
+    "pred": Literal.PREDICATE,
+}
+"""Types whose operands may be literals; ptxas refuses them for f16, bf16 and packed types."""
+
+_WIDER = {B16: B32, B32: B64}
+
+_SPACES = (
+    "global",
+    "shared",
+    "shared::cta",
+    "shared::cluster",
+    "local",
+    "const",
+)
+
+_ITEM = re.compile(
+    r"(?P<word>[a-z]\w*)(?P<only>!)?(?P<vector>\*|\{\d+\})?"
+    r"|\[(?P<space>[a-z:]*)\]"
+    r"|#(?P<values>[-\d.|]*)"
+)
+
+
+def split_signature(text: str) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Cut a signature into result words (with: stands behind a bar) and operand words."""
+    results_text, equals, operands_text = text.partition("=")
+    if not equals:
+        results_text, operands_text = "", text
+    results: list[tuple[str, bool]] = []
+    for group in _words(results_text):
+        for index, word in enumerate(group.split("|")):
+            results.append((word.strip(), index > 0))
+    return results, _words(operands_text)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+@cache
+def resolve_signature(text: str, suffix: str) -> Signature:
+    """Fill the types, vector length and state space of a suffix into a signature."""
+    parts = tuple(suffix.split("."))
+    results, operands = split_signature(text)
+    return Signature(
+        tuple(_resolve_item(word, parts, bar) for word, bar in results),
+        tuple(_resolve_item(word, parts, False) for word in operands),
+    )
+
+
+def _resolve_item(word: str, parts: tuple[str, ...], bar: bool) -> Item:
+    match = _ITEM.fullmatch(word)
+    assert match is not None, f"malformed signature item {word!r}"
+    if match["values"] is not None:
+        return Item(ItemKind.IMMEDIATE, values=_immediate_values(match["values"]))
+    if match["space"] is not None:
+        return Item(ItemKind.ADDRESS, (_address_slot(match["space"] or _space_of(parts)),))
+    slot = _register_slot(match["word"], parts)
+    if match["only"]:
+        slot = Slot(slot.classes, None)
+    vector = match["vector"]
+    if vector is None:
+        return Item(ItemKind.REGISTER, (slot,), bar=bar)
+    if vector != "*":
+        return Item(ItemKind.VECTOR, (slot,) * int(vector[1:-1]))
+    length = _vector_length(parts)
+    if length is None:
+        return Item(ItemKind.REGISTER, (slot,))
+    return Item(ItemKind.VECTOR, (slot,) * length)
+
+
+def _immediate_values(text: str) -> range | tuple[int, ...] | None:
+    if not text:
+        return None
+    if ".." in text:
+        low, high = text.split("..")
+        return range(int(low), int(high) + 1)
+    return tuple(map(int, text.split("|")))
+
+
+def _space_of(parts: tuple[str, ...]) -> str:
+    return next((part for part in parts if part in _SPACES), "generic")
+
+
+def _address_slot(space: str) -> Slot:
+    base = B32 if space.startswith("shared") else B64
+    return Slot((base,), Literal.ADDRESS)
+
+
+def _vector_length(parts: tuple[str, ...]) -> int | None:
+    lengths = (int(part[1:]) for part in parts if part in ("v2", "v4", "v8"))
+    return next(lengths, None)
+
+
+def _register_slot(word: str, parts: tuple[str, ...]) -> Slot:
+    if word in TYPE_SUFFIXES:
+        return Slot((TYPE_SUFFIXES[word],), _LITERALS.get(word))
+    kind, index = word[0], word[1:]
+    types = [part for part in parts if part in TYPE_SUFFIXES]
+    type_name = types[int(index) if index else -1]
+    register = TYPE_SUFFIXES[type_name]
+    literal = _LITERALS.get(type_name)
+    if kind == "t":
+        return Slot((register,), literal)
+    if kind == "w":
+        return Slot((_WIDER[register],), literal)
+    assert kind in "mn", f"malformed signature word {word!r}"
+    narrow = NARROW_SUFFIXES.get(type_name)
+    if narrow is None or (kind == "n" and narrow > 8):
+        return Slot((register,), literal)
+    return Slot((B16, B32, B64), literal)
+
+
+PREDICATE_SLOT = Slot((PRED,), None)
+"""The slot of a guard."""

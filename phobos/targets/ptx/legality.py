@@ -1,0 +1,34 @@
+"""Which instructions a chip and a PTX version have."""
+
+from __future__ import annotations
+
+from phobos.dialects.ptx.forms import OLDEST, Form, Version
+from phobos.dialects.ptx.instruction import Instruction
+from phobos.targets.ptx.chips import CHIPS, Chip
+
+MORE_PARAMETERS: Version = (8, 1)
+"""The first version that takes more than `MAX_OLD_PARAMETER_BYTES` of kernel parameters."""
+
+MAX_OLD_PARAMETER_BYTES = 4352
+MAX_PARAMETER_BYTES = 32764
+
+
+def missing_capability(op: Instruction, chip: Chip) -> str | None:
+    """The capability that an instruction needs and the chip lacks, or None."""
+    needs = op.shape.form.needs
+    return None if chip.has(needs) else needs
+
+
+def chips_with(form: Form) -> tuple[Chip, ...]:
+    """The supported chips that have a form."""
+    return tuple(chip for chip in CHIPS.values() if chip.has(form.needs))
+
+
+def version_for(chip: Chip, needed: Version = OLDEST) -> Version:
+    """The PTX version to print: what the chip prints by default, or what is needed if more."""
+    return max(chip.ptx_version, needed)
+
+
+def format_version(version: Version) -> str:
+    """Write a version as PTX does: ``7.4``."""
+    return f"{version[0]}.{version[1]}"
