@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from phobos.diagnostics import Note, PhobosError
 from phobos.runtime.abi import descriptor_slots, scalar_slot
-from phobos.runtime.detect import chip_number
 from phobos.runtime.device import BoundTensor, Device, Launch, Program, Timing
+from phobos.targets.ptx.chips import chip
 
 if TYPE_CHECKING:
     from phobos.runtime.arrays import ArrayView
@@ -107,10 +107,8 @@ class CudaDevice(Device):
         self.driver = driver
         self.ordinal = ordinal
         self.handle = _call(driver.cuDeviceGet, ordinal)
-        self.capability = (
-            self._attribute("COMPUTE_CAPABILITY_MAJOR"),
-            self._attribute("COMPUTE_CAPABILITY_MINOR"),
-        )
+        self.capability = 10 * self._attribute("COMPUTE_CAPABILITY_MAJOR")
+        self.capability += self._attribute("COMPUTE_CAPABILITY_MINOR")
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         self.max_shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self._primary: Any = None
@@ -119,17 +117,15 @@ class CudaDevice(Device):
     def describe(self) -> str:
         """The GPU's name and compute capability."""
         raw = _call(self.driver.cuDeviceGetName, 128, self.handle)
-        major, minor = self.capability
-        return f"{raw.split(bytes(1), 1)[0].decode()} (compute capability {major}.{minor})"
+        return f"{raw.split(bytes(1), 1)[0].decode()} (compute capability {self.capability / 10})"
 
     def check(self, program: Program, views: Iterable[ArrayView]) -> None:
         """Refuse a chip newer than the GPU, and more shared memory than it has."""
-        major, minor = self.capability
-        if chip_number(program.chip) > major * 10 + minor:
+        if chip(program.chip).number > self.capability:
             raise PhobosError.at(
                 None,
                 f"`{program.kernel.name}` was compiled for {program.chip}, and this GPU has "
-                f"compute capability {major}.{minor}",
+                f"compute capability {self.capability / 10}",
                 help="compile it for the GPU's chip or an older one",
             )
         kernel = program.kernel

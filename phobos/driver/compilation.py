@@ -1,0 +1,259 @@
+"""Compiling a source: each level of the way can be had, each step is timed.
+
+text --parse--> ast --check, emit--> tile --passes--> dist --passes--> ptx-ir --print--> ptx
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from phobos.diagnostics import Diagnostic, PhobosError, SourceMap
+from phobos.driver.options import CompileOptions
+from phobos.faults import diagnose, verify_located
+from phobos.targets.ptx.contract import Contract, KernelContract
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+
+class Level(StrEnum):
+    """A form of the program on its way to the GPU, in order."""
+
+    AST = "ast"
+    TILE = "tile"
+    DIST = "dist"
+    PTX_IR = "ptx-ir"
+    PTX = "ptx"
+    CONTRACT = "contract"
+    CUBIN = "cubin"
+
+
+FIRST_PTX_PASS = "ph-lower-to-ptx"
+"""The pass before which the IR is at level `dist`."""
+
+DEFAULT_LEVELS = frozenset({Level.PTX, Level.CONTRACT})
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """How long one step of a compilation took."""
+
+    name: str
+    seconds: float
+
+
+@dataclass
+class Compilation:
+    """What came out of a compilation.
+
+    Attributes:
+        options: how the source was compiled.
+        name: the name of the source.
+        sources: its text and spans, for the excerpts of diagnostics.
+        levels: the text of each level that was asked for; `cubin` is bytes.
+        contract: how to launch the kernels, if the compilation went as far as PTX.
+        diagnostics: warnings and notes.
+        times: the steps in order, with what each took.
+    """
+
+    options: CompileOptions
+    name: str
+    sources: SourceMap
+    levels: dict[Level, str | bytes] = field(default_factory=dict)
+    contract: Contract | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    times: list[StepTime] = field(default_factory=list)
+
+    @property
+    def ptx(self) -> str:
+        """The PTX text; only where the levels asked for need it."""
+        text = self.levels[Level.PTX]
+        assert isinstance(text, str)
+        return text
+
+
+def compile_text(
+    text: str,
+    name: str,
+    options: CompileOptions,
+    *,
+    levels: Collection[Level] = DEFAULT_LEVELS,
+    passes: tuple[ModulePass, ...] | None = None,
+    verify_each: bool = False,
+) -> Compilation:
+    """Compile a source as far as the last of `levels` needs.
+
+    `name` stands for the source in diagnostics, line information and the contract. `passes` are
+    run in place of the default ones. With `verify_each` the module is verified after the front
+    end and after every pass. Raises PhobosError with everything that is wrong with the source.
+    """
+    sources = SourceMap()
+    sources.add(name, text)
+    compilation = Compilation(options, name, sources)
+    run = _Run(compilation, text, frozenset(levels), passes, verify_each)
+    try:
+        with _collected_later():
+            run.go()
+    except PhobosError as error:
+        error.with_sources(sources)
+        raise
+    except BaseException as fault:  # xDSL's ArgSpecParseError is no Exception
+        raise diagnose(fault, run.step).with_sources(sources) from fault
+    return compilation
+
+
+@contextmanager
+def _collected_later() -> Iterator[None]:
+    """Keep the garbage collector from walking the growing IR again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _Run:
+    """One compilation; while it goes, `step` says what it is doing."""
+
+    def __init__(
+        self,
+        compilation: Compilation,
+        text: str,
+        levels: frozenset[Level],
+        passes: tuple[ModulePass, ...] | None,
+        verify_each: bool,
+    ) -> None:
+        self.result = compilation
+        self.options = compilation.options
+        self.passes = passes
+        self.step = ""
+        self.text = text
+        self.levels = levels
+        self.verify_each = verify_each
+        self.last = max(levels, key=list(Level).index)
+
+    def go(self) -> None:
+        """Go through the steps, up to the last level that was asked for."""
+        if Level.AST in self.levels:
+            self.parse()
+            if self.last is Level.AST:
+                return
+        module = self.build()
+        kernels = self.describe(module)
+        if self.last is Level.TILE or not self.run_passes(module):
+            return
+        self.print_ptx(module, kernels)
+        if Level.CUBIN in self.levels:
+            self.assemble()
+
+    @contextmanager
+    def timed(self, name: str, step: str) -> Iterator[None]:
+        self.step = step
+        start = time.perf_counter()
+        yield
+        self.result.times.append(StepTime(name, time.perf_counter() - start))
+
+    def parse(self) -> None:
+        from phobos.frontend import parse
+        from phobos.frontend.printer import print_program
+
+        with self.timed("parse", "in the parser"):
+            program = parse(self.text, self.result.name)
+        self.result.levels[Level.AST] = print_program(program)
+
+    def build(self) -> ModuleOp:
+        from xdsl.dialects.builtin import IntegerAttr, i32
+
+        from phobos.frontend import FrontendOptions, to_ir
+        from phobos.ir.kernel import EXTENT_MULTIPLE
+
+        options = self.options
+        with self.timed("frontend", "in the front end"):
+            module = to_ir(
+                self.text,
+                self.result.name,
+                FrontendOptions(
+                    constants=dict(options.constants),
+                    kernel=options.kernel,
+                    index_bits=options.index_bits,
+                    sources=self.result.sources,
+                ),
+            )
+        module.attributes[EXTENT_MULTIPLE] = IntegerAttr(options.extent_multiple, i32)
+        self.verify(module)
+        self.keep(Level.TILE, module)
+        return module
+
+    def describe(self, module: ModuleOp) -> tuple[KernelContract, ...]:
+        from phobos.driver.contracts import kernel_contracts
+
+        with self.timed("contract", "in the launch contract"):
+            return kernel_contracts(module)
+
+    def run_passes(self, module: ModuleOp) -> bool:
+        """Apply the passes; whether to go on to PTX after that."""
+        from phobos.pipeline import default_pipeline
+
+        context = _context()
+        passes = default_pipeline(self.options) if self.passes is None else self.passes
+        for one in passes:
+            if one.name == FIRST_PTX_PASS and Level.DIST in self.levels:
+                self.keep(Level.DIST, module)
+                if self.last is Level.DIST:
+                    return False
+            with self.timed(one.name, f"in pass `{one.name}`"):
+                one.apply(context, module)
+            self.verify(module)
+        self.keep(Level.PTX_IR, module)
+        return self.last not in (Level.DIST, Level.PTX_IR)
+
+    def verify(self, module: ModuleOp) -> None:
+        if self.verify_each:
+            with self.timed("verify", f"{self.step}, which leaves what is not valid"):
+                verify_located(module)
+
+    def keep(self, level: Level, module: ModuleOp) -> None:
+        """Print the module as the text of a level, if that level was asked for."""
+        if level in self.levels:
+            self.result.levels[level] = f"{module}\n"
+
+    def print_ptx(self, module: ModuleOp, kernels: tuple[KernelContract, ...]) -> None:
+        from phobos.driver.contracts import complete_contract
+        from phobos.targets.ptx.printer import print_module
+
+        with self.timed("print", "in the PTX printer"):
+            text = print_module(module)
+        self.result.levels[Level.PTX] = text
+        contract = complete_contract(module, text, kernels, self.options, self.result.name)
+        self.result.contract = contract
+        self.result.levels[Level.CONTRACT] = contract.dumps()
+
+    def assemble(self) -> None:
+        from phobos.targets.ptx.assembler import assemble
+
+        with self.timed("ptxas", "in ptxas"):
+            assembled = assemble(self.result.ptx, self.options.chip)
+        self.result.levels[Level.CUBIN] = assembled.cubin
+
+
+def _context() -> Context:
+    """A context that knows every dialect that a pass may ask for; none is loaded yet."""
+    from xdsl.context import Context
+    from xdsl.dialects import get_all_dialects
+
+    from phobos.universe import PHOBOS_UNIVERSE
+
+    context = Context()
+    for name, factory in {**get_all_dialects(), **PHOBOS_UNIVERSE.all_dialects}.items():
+        context.register_dialect(name, factory)
+    return context

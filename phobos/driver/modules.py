@@ -1,0 +1,115 @@
+"""`phobos.compile`: from a source to a module whose kernels can be launched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from phobos.diagnostics import PhobosError
+from phobos.driver.options import CompileOptions, make_options
+from phobos.runtime.cache import default_cache
+from phobos.runtime.module import Module, Variant
+from phobos.targets.ptx.contract import Contract
+
+TEXT_NAME = "<string>"
+"""What a source that is passed as text is called in diagnostics."""
+
+
+def compile(
+    source: str | Path,
+    chip: str | None = None,
+    constants: Mapping[str, int | float] | None = None,
+    index_bits: int | None = None,
+    extent_multiple: int = 4,
+    *,
+    kernel: str | None = None,
+    check_bounds: bool = False,
+    line_info: bool = False,
+    name: str | None = None,
+    cache: bool = True,
+) -> Module:
+    """Compile a source to PTX.
+
+    Args:
+        source: the text of a program, or the path of a file as a `pathlib.Path`.
+        chip: the chip, such as "sm_80"; by default PHOBOS_CHIP, the machine's GPU, or sm_80.
+        constants: values for `@autotune` names; the others take their first value.
+        index_bits: 32 or 64; by default 32 unless the source needs 64.
+        extent_multiple: what divides the extents that `.ptx` is compiled for: 1, 2, 4, 8 or 16.
+        kernel: the one kernel to compile; by default all.
+        check_bounds: make an access outside its tensor trap.
+        line_info: name source lines in the PTX, for profilers and debuggers.
+        name: what to call the source in diagnostics.
+        cache: whether the kernel cache on disk may be used.
+
+    Returns a module with `.ptx`, `.contract` and the kernels by name. `extent_multiple` and the
+    default index width concern `.ptx` and `.contract` alone: a launch through the module takes
+    the variant of the source that its extents allow, and compiles it on first use.
+
+    Raises PhobosError, whose text is the diagnostic, if the source or an option is wrong.
+    """
+    text = read_source(source) if isinstance(source, Path) else source
+    options = make_options(
+        chip=chip,
+        constants=constants,
+        kernel=kernel,
+        index_bits=index_bits,
+        extent_multiple=extent_multiple,
+        check_bounds=check_bounds,
+        line_info=line_info,
+    )
+    default_name = str(source) if isinstance(source, Path) else TEXT_NAME
+    return compile_module(text, name or default_name, options, cache=cache)
+
+
+def compile_module(text: str, name: str, options: CompileOptions, *, cache: bool = True) -> Module:
+    """The module of a source, compiled with these options; see `compile`."""
+    compiler = _Compiler(text, name, options, cache)
+    variant = Variant(options.extent_multiple, options.index_bits, options.line_info)
+    ptx, contract = compiler.compile(variant)
+    return Module(ptx, contract, variant=variant, compile=compiler.compile)
+
+
+def read_source(path: Path) -> str:
+    """The text of a source file. Raises PhobosError if it cannot be read or is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PhobosError.at(None, f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise PhobosError.at(
+            None,
+            f"{path} is no UTF-8 text: byte 0x{error.object[error.start]:02x} at offset "
+            f"{error.start}",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    """Compiles variants of one source, through the cache on disk."""
+
+    text: str
+    name: str
+    options: CompileOptions
+    cache: bool
+
+    def compile(self, variant: Variant) -> tuple[str, Contract]:
+        options = replace(
+            self.options,
+            extent_multiple=variant.extent_multiple,
+            index_bits=variant.index_bits,
+            line_info=variant.line_info,
+        )
+        store = default_cache() if self.cache else None
+        if store is None:
+            return self._run(options)
+        key = options.key(self.text, self.name)
+        return store.get_or_make(key, lambda: self._run(options))
+
+    def _run(self, options: CompileOptions) -> tuple[str, Contract]:
+        from phobos.driver.compilation import compile_text
+
+        compilation = compile_text(self.text, self.name, options)
+        assert compilation.contract is not None
+        return compilation.ptx, compilation.contract

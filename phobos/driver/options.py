@@ -1,0 +1,157 @@
+"""Compile options: the one record that says how a source is compiled, and the cache's key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from phobos.diagnostics import PhobosError
+from phobos.targets.ptx.contract import ChipSource
+
+EXTENT_MULTIPLES = (1, 2, 4, 8, 16)
+INDEX_WIDTHS = (32, 64)
+DEFAULT_CHIP = "sm_80"
+CHIP_VARIABLE = "PHOBOS_CHIP"
+
+_COMPILER_ROOMS = (
+    "analysis",
+    "dialects",
+    "driver",
+    "frontend",
+    "ir",
+    "layout",
+    "targets",
+    "transforms",
+    "pipeline.py",
+)
+"""The parts of the package that decide what PTX comes out."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How to compile a source. `make_options` checks and fills in what callers leave out.
+
+    Attributes:
+        chip: the chip that the PTX is for, such as `sm_80`.
+        chip_from: where that choice came from.
+        constants: values for `@autotune` names, sorted by name.
+        kernel: the one kernel to compile, or None for all.
+        index_bits: 32 or 64, or None for what the source needs.
+        extent_multiple: what divides every extent that a launch decides.
+        check_bounds: whether an access outside its tensor traps.
+        line_info: whether the PTX names source lines.
+    """
+
+    chip: str = DEFAULT_CHIP
+    chip_from: ChipSource = ChipSource.DEFAULT
+    constants: tuple[tuple[str, int | float], ...] = ()
+    kernel: str | None = None
+    index_bits: int | None = None
+    extent_multiple: int = 4
+    check_bounds: bool = False
+    line_info: bool = False
+
+    def key(self, text: str, name: str) -> str:
+        """A digest that differs whenever the compiled result may: 64 hexadecimal digits.
+
+        `name` is the source's name, which stands in the contract and in line information.
+        """
+        parts = [compiler_fingerprint(), asdict(self), name, text]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def make_options(
+    *,
+    chip: str | None = None,
+    constants: Mapping[str, int | float] | None = None,
+    kernel: str | None = None,
+    index_bits: int | None = None,
+    extent_multiple: int = 4,
+    check_bounds: bool = False,
+    line_info: bool = False,
+) -> CompileOptions:
+    """Checked options; see `CompileOptions`. Without a chip the environment decides.
+
+    Raises PhobosError if a value is none that the compiler takes.
+    """
+    name, source = resolve_chip(chip)
+    if extent_multiple not in EXTENT_MULTIPLES:
+        raise _not_one_of("extent multiple", extent_multiple, EXTENT_MULTIPLES)
+    if index_bits is not None and index_bits not in INDEX_WIDTHS:
+        raise _not_one_of("index width", index_bits, INDEX_WIDTHS)
+    return CompileOptions(
+        chip=name,
+        chip_from=source,
+        constants=tuple(sorted(_checked_constants(constants or {}))),
+        kernel=kernel,
+        index_bits=index_bits,
+        extent_multiple=extent_multiple,
+        check_bounds=check_bounds,
+        line_info=line_info,
+    )
+
+
+def resolve_chip(option: str | None) -> tuple[str, ChipSource]:
+    """The chip to compile for, and where it comes from.
+
+    In this order: the option, the variable PHOBOS_CHIP, the newest supported chip that the
+    machine's GPU runs, sm_80. Raises PhobosError if the option or the variable names no chip.
+    """
+    from phobos.targets.ptx.chips import chip, newest_chip_for
+
+    if option is not None:
+        return chip(option).name, ChipSource.OPTION
+    variable = os.environ.get(CHIP_VARIABLE)
+    if variable:
+        try:
+            return chip(variable).name, ChipSource.ENVIRONMENT
+        except PhobosError as error:
+            diagnostic = error.diagnostics[0]
+            message = f"the environment variable {CHIP_VARIABLE}: {diagnostic.message}"
+            raise PhobosError.at(None, message, help=diagnostic.help) from error
+    from phobos.runtime.detect import gpu_capability
+
+    capability = gpu_capability()
+    newest = None if capability is None else newest_chip_for(capability)
+    if newest is not None:
+        return newest.name, ChipSource.GPU
+    return DEFAULT_CHIP, ChipSource.DEFAULT
+
+
+@cache
+def compiler_fingerprint() -> str:
+    """A digest of the compiler's own sources and of xDSL's version: 16 hexadecimal digits."""
+    from xdsl import __version__ as xdsl_version
+
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256(xdsl_version.encode())
+    for room in _COMPILER_ROOMS:
+        path = package / room
+        for file in [path] if path.suffix else sorted(path.rglob("*.py")):
+            digest.update(file.relative_to(package).as_posix().encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _checked_constants(constants: Mapping[str, int | float]) -> list[tuple[str, int | float]]:
+    pairs: list[tuple[str, int | float]] = []
+    for name, value in constants.items():
+        # NumPy's numbers are turned into Python's, which JSON and the IR know.
+        number = value.item() if hasattr(value, "item") else value  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise PhobosError.at(
+                None, f"the constant `{name}` must be a number, not a {type(value).__name__}"
+            )
+        pairs.append((name, number))
+    return pairs
+
+
+def _not_one_of(what: str, value: object, known: tuple[int, ...]) -> PhobosError:
+    return PhobosError.at(
+        None, f"the {what} cannot be {value}", help=f"it is one of {', '.join(map(str, known))}"
+    )

@@ -1,0 +1,94 @@
+"""Assembling PTX to machine code with NVIDIA's `ptxas`.
+
+`ptxas` is looked for on the PATH and then in the pip package `nvidia-cuda-nvcc`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from phobos.diagnostics import Note, PhobosError
+
+_PACKAGE_FOLDERS = ("cu13", "cu14", "cuda_nvcc")
+"""Folders of the package `nvidia` that hold `bin/ptxas`, by release of nvidia-cuda-nvcc."""
+_MAX_NOTES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What ptxas made: the machine code, and what it printed (warnings, with `-v` statistics)."""
+
+    cubin: bytes
+    log: str
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The lines of the log that warn of something.
+
+        Some serious remarks (codes C75xx) come as `info` without being asked for, so that
+        everything but the statistics of `-v` counts.
+        """
+        return tuple(
+            line
+            for line in self.log.splitlines()
+            if line.strip() and not any(word in line for word in _STATISTICS)
+        )
+
+
+_STATISTICS = (
+    "bytes gmem",
+    "Compiling entry function",
+    "Function properties for",
+    "bytes stack frame",
+    "Used ",
+    "Compile time",
+)
+
+
+@cache
+def find_ptxas() -> str:
+    """The path of `ptxas`. Raises PhobosError if there is none."""
+    on_path = shutil.which("ptxas")
+    if on_path is not None:
+        return on_path
+    spec = find_spec("nvidia")
+    for root in (spec.submodule_search_locations or []) if spec is not None else []:
+        for folder in _PACKAGE_FOLDERS:
+            candidate = shutil.which("ptxas", path=str(Path(root, folder, "bin")))
+            if candidate is not None:
+                return candidate
+    raise PhobosError.at(
+        None,
+        "ptxas is needed to make machine code, and was not found",
+        help="pip install nvidia-cuda-nvcc, or put the CUDA toolkit's bin on the PATH",
+    )
+
+
+def assemble(ptx: str, chip: str, flags: tuple[str, ...] = ()) -> Assembled:
+    """Assemble a PTX text for a chip; `flags` are passed on to ptxas.
+
+    Raises PhobosError with what ptxas says and the command to repeat, if it refuses the text.
+    """
+    ptxas = find_ptxas()
+    with tempfile.TemporaryDirectory(prefix="phobos-") as folder:
+        source, output = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx, encoding="utf-8")
+        command = [ptxas, f"-arch={chip}", *flags, str(source), "-o", str(output)]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        log = (finished.stdout + finished.stderr).replace(str(source), "kernel.ptx")
+        if finished.returncode == 0:
+            return Assembled(output.read_bytes(), log)
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    repeat = " ".join(["ptxas", f"-arch={chip}", *flags, "kernel.ptx", "-o", "kernel.cubin"])
+    raise PhobosError.at(
+        None,
+        f"ptxas refuses the PTX for {chip}",
+        notes=[Note(line) for line in lines[:_MAX_NOTES]],
+        help=f"this is a fault of the compiler; with the PTX in kernel.ptx, repeat it by {repeat}",
+    )
