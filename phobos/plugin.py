@@ -82,10 +82,21 @@ class PtxTarget(Target):
     name = "ph-ptx"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        """Write the PTX of the one `ptx.module` in `module`; raises PhobosError without one."""
-        from phobos.targets.ptx.printer import print_module
+        """Write the PTX of the one `ptx.module` in `module`.
 
-        output.write(print_module(module))
+        Raises PhobosError if there is none, or more than one: a PTX file is one module.
+        """
+        from phobos.dialects.ptx import PtxModuleOp
+        from phobos.targets.ptx.printer import print_ptx
+
+        found = [op for op in module.walk() if isinstance(op, PtxModuleOp)]
+        if len(found) != 1:
+            raise PhobosError.at(
+                None,
+                f"PTX is printed from one `ptx.module`, and this IR has {len(found) or 'none'}",
+                help="`-p default` lowers a program to it" if not found else None,
+            )
+        output.write(print_ptx(found[0]))
 
 
 def _parse_setting(setting: str) -> tuple[str, int | float]:
