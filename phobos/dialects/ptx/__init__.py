@@ -121,7 +121,6 @@ from phobos.dialects.ptx.types import (
     B64,
     B128,
     PRED,
-    RegisterClass,
     RegisterType,
 )
 from phobos.dialects.ptx.warp import (
@@ -296,7 +295,6 @@ __all__ = [
     "RcpOp",
     "RedOp",
     "ReduxOp",
-    "RegisterClass",
     "RegisterType",
     "RemOp",
     "RetOp",

@@ -249,7 +249,7 @@ def print_instruction(op: Instruction, printer: Printer) -> None:
 
 def format_classes(types: Sequence[Attribute]) -> str:
     """Write register types as bare classes, ``b32, pred``."""
-    return ", ".join(str(t.data) if isinstance(t, RegisterType) else str(t) for t in types)
+    return ", ".join(t.data if isinstance(t, RegisterType) else str(t) for t in types)
 
 
 def _print_items(op: Instruction, signature: Signature, printer: Printer) -> None:

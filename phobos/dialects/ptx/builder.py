@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from struct import pack, unpack
+from typing import cast
 
-from xdsl.dialects.builtin import IntAttr, LocationAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import IntAttr, LocationAttr, SymbolRefAttr, UnitAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from phobos.dialects.ptx.attributes import (
@@ -21,6 +22,7 @@ from phobos.dialects.ptx.moves import ImmOp, ParamOp, SregOp, SymbolOp, wrap_to_
 from phobos.dialects.ptx.shape import OFFSET_NAMES
 from phobos.dialects.ptx.types import B32, B64, PRED, RegisterType
 
+UNKNOWN = UnknownLoc()
 _offset_attr = cache(IntAttr)
 
 
@@ -33,11 +35,11 @@ class InstructionBuilder:
     another source line.
     """
 
-    def __init__(self, body: Region, location: LocationAttr | None = None) -> None:
+    def __init__(self, body: Region, location: LocationAttr = UNKNOWN) -> None:
         self.body = body
         self.location = location
         self._block = body.blocks[0]
-        self._constants: dict[tuple[int, RegisterType], SSAValue] = {}
+        self._constants: dict[tuple[int, str], SSAValue] = {}
         self._last_constant: Operation | None = None
 
     @property
@@ -76,19 +78,20 @@ class InstructionBuilder:
         """Append an instruction with one result and return it.
 
         ``result`` is its register class where it is not the usual one, ``imm`` the literal-only
-        operands, ``offset`` the constant added to the (first) address.
+        operands, ``offset`` the constant added to the (first) address. A guarded instruction has
+        the value ``otherwise`` when its guard is off.
         """
         op = self.emit_op(
             cls,
             suffix,
             operands,
-            results=(result,) if result is not None else None,
-            result_count=1,
-            imm=imm,
-            offsets=(offset,),
-            guard=guard,
-            negate_guard=negate_guard,
-            otherwise=() if otherwise is None else (otherwise,),
+            1,
+            None if result is None else (result,),
+            imm,
+            (offset,) if offset else (),
+            guard,
+            negate_guard,
+            () if otherwise is None else (otherwise,),
         )
         return op.results[0]
 
@@ -109,68 +112,72 @@ class InstructionBuilder:
 
         ``offsets`` gives the constants of all addresses where there are several.
         """
-        return self.emit_op(
+        op = self.emit_op(
             cls,
             suffix,
             operands,
-            results=results,
-            imm=imm,
-            offsets=offsets or (offset,),
-            guard=guard,
-            negate_guard=negate_guard,
-            otherwise=otherwise,
-        ).results
+            None if results is None else len(results),
+            results,
+            imm,
+            (offset,) if offset else offsets,
+            guard,
+            negate_guard,
+            otherwise,
+        )
+        return op.results
 
     def emit_op(
         self,
         cls: type[Instruction],
         suffix: str,
         operands: Sequence[SSAValue | int],
-        *,
-        results: Sequence[RegisterType] | None = None,
         result_count: int | None = None,
+        results: Sequence[RegisterType] | None = None,
         imm: int | tuple[int, ...] = (),
         offsets: tuple[int, ...] = (),
         guard: SSAValue | None = None,
         negate_guard: bool = False,
         otherwise: Sequence[SSAValue | int] = (),
     ) -> Instruction:
-        """Append an instruction; `emit` and `emit_multi` are shorthands."""
-        if results is not None:
-            result_count = len(results)
+        """Append an instruction and return it; `emit` and `emit_multi` are shorthands."""
         plan = _plan(cls, suffix, len(operands), result_count)
         types = plan.result_types if results is None else results
         properties = plan.properties
-        values = [
-            value if isinstance(value, SSAValue) else self.imm(value, plan.operand_types[index])
-            for index, value in enumerate(operands)
-        ]
-        if imm != () or any(offsets) or guard is not None:
+        values: Sequence[SSAValue]
+        if int in map(type, operands):
+            values = self._values(operands, plan.operand_types)
+        else:
+            values = cast(Sequence[SSAValue], operands)
+        if imm != () or offsets or guard is not None:
             properties = dict(properties)
             if imm != ():
-                properties["immediates"] = immediates_attr(
-                    imm if isinstance(imm, tuple) else (imm,)
-                )
+                literals = imm if isinstance(imm, tuple) else (imm,)
+                properties["immediates"] = immediates_attr(literals)
             for name, offset in zip(OFFSET_NAMES, offsets, strict=False):
                 if offset:
                     properties[name] = _offset_attr(offset)
             if guard is not None:
                 properties["guard"] = GUARD_UNLESS if negate_guard else GUARD_IF
-                values.append(guard)
-                values.extend(
-                    value if isinstance(value, SSAValue) else self.imm(value, register)
-                    for value, register in zip(otherwise, types, strict=True)
-                )
+                values = (*values, guard, *self._values(otherwise, types))
         op = cls.create(
             operands=values, result_types=types, properties=properties, location=self.location
         )
         self._block.add_op(op)
         return op
 
+    def _values(
+        self, operands: Sequence[SSAValue | int], types: Sequence[RegisterType]
+    ) -> list[SSAValue]:
+        """Operands with constants in place of integers."""
+        return [
+            self.imm(value, register) if isinstance(value, int) else value
+            for value, register in zip(operands, types, strict=True)
+        ]
+
     def imm(self, value: int, register: RegisterType) -> SSAValue:
         """A constant; negative values wrap to the register's width."""
         pattern = wrap_to_width(value, register)
-        key = (pattern, register)
+        key = (pattern, register.data)
         found = self._constants.get(key)
         if found is not None:
             return found

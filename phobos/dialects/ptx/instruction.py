@@ -232,6 +232,6 @@ def _check_classes(
     for index, (value, slot) in enumerate(zip(values, slots, strict=True)):
         classes = slot.classes
         if value.type not in classes:
-            wanted = " or ".join(str(c.data) for c in classes)
+            wanted = " or ".join(c.data for c in classes)
             got = value.type.data if isinstance(value.type, RegisterType) else value.type
             raise VerifyException(f"`{mnemonic}`: {what} {index} is {got}, expected {wanted}")

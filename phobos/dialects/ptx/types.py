@@ -7,81 +7,44 @@ type suffix to width.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from xdsl.ir import Data, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-
-class RegisterClass(StrEnum):
-    """The widths a PTX register is declared with."""
-
-    PRED = "pred"
-    B16 = "b16"
-    B32 = "b32"
-    B64 = "b64"
-    B128 = "b128"
-
-    @property
-    def bits(self) -> int:
-        """Bits that a register of this class holds (1 for a predicate)."""
-        return _BITS[self]
-
-    @property
-    def prefix(self) -> str:
-        """What the printer starts register names with, e.g. ``%rd``."""
-        return _PREFIXES[self]
-
-
-_BITS = {
-    RegisterClass.PRED: 1,
-    RegisterClass.B16: 16,
-    RegisterClass.B32: 32,
-    RegisterClass.B64: 64,
-    RegisterClass.B128: 128,
-}
-
-_PREFIXES = {
-    RegisterClass.PRED: "%p",
-    RegisterClass.B16: "%h",
-    RegisterClass.B32: "%r",
-    RegisterClass.B64: "%rd",
-    RegisterClass.B128: "%rq",
-}
+_BITS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
 
 
 @irdl_attr_definition
-class RegisterType(Data[RegisterClass], TypeAttribute):
-    """A virtual register: ``!ptx.reg<b32>``."""
+class RegisterType(Data[str], TypeAttribute):
+    """A virtual register of one of the widths that PTX declares: ``!ptx.reg<b32>``."""
 
     name = "ptx.reg"
 
     @property
     def bits(self) -> int:
         """Bits that the register holds (1 for a predicate)."""
-        return self.data.bits
+        return _BITS[self.data]
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> RegisterClass:
+    def parse_parameter(cls, parser: AttrParser) -> str:
         """Parse ``<b32>``."""
         with parser.in_angle_brackets():
-            return parser.parse_str_enum(RegisterClass)
+            return parser.parse_keyword_in(_BITS)
 
     def print_parameter(self, printer: Printer) -> None:
         """Print ``<b32>``."""
         with printer.in_angle_brackets():
-            printer.print_string(self.data.value)
+            printer.print_string(self.data)
 
 
-PRED = RegisterType(RegisterClass.PRED)
-B16 = RegisterType(RegisterClass.B16)
-B32 = RegisterType(RegisterClass.B32)
-B64 = RegisterType(RegisterClass.B64)
-B128 = RegisterType(RegisterClass.B128)
+PRED = RegisterType("pred")
+B16 = RegisterType("b16")
+B32 = RegisterType("b32")
+B64 = RegisterType("b64")
+B128 = RegisterType("b128")
 
-REGISTER_TYPES: dict[str, RegisterType] = {str(t.data): t for t in (PRED, B16, B32, B64, B128)}
+REGISTER_TYPES: dict[str, RegisterType] = {t.data: t for t in (PRED, B16, B32, B64, B128)}
 """Register type by the name of its class."""
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import SSAValue
 
 from phobos.dialects.ptx.moves import ImmOp, SymbolOp
 from phobos.dialects.ptx.signatures import Literal
-from phobos.dialects.ptx.types import PRED, RegisterType
+from phobos.dialects.ptx.types import RegisterType
 
 _SMALL = 65536
 """Numbers below this are written in decimal, others in hex."""
@@ -52,70 +52,84 @@ class Symbol:
 Name = str | Constant | Symbol
 
 
-class Names(dict[SSAValue, Name]):
+_PREFIXES = {"pred": "%p", "b16": "%h", "b32": "%r", "b64": "%rd", "b128": "%rq"}
+"""What the names of registers start with, by class; declarations come in this order."""
+
+
+class Names:
     """The name of each value; registers are numbered when they are first asked for."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._counts: dict[RegisterType, int] = {}
-        self._materialised: dict[SSAValue, str] = {}
+        self.table: dict[int, Name] = {}
+        """Names by the identity of the value, which outlives the printing."""
+        self._counts = dict.fromkeys(_PREFIXES, 0)
+        self._materialised: dict[int, tuple[str, Constant | Symbol]] = {}
 
-    def __missing__(self, value: SSAValue) -> Name:
-        name = self._new_name(value)
-        self[value] = name
-        return name
+    def __getitem__(self, value: SSAValue) -> Name:
+        name = self.table.get(id(value))
+        return self._add(value) if name is None else name
 
-    def _new_name(self, value: SSAValue) -> Name:
+    def _add(self, value: SSAValue) -> Name:
         register = value.type
         assert isinstance(register, RegisterType), f"{value} is in no register"
-        if isinstance(value, OpResult):
-            if isinstance(value.op, ImmOp):
-                return Constant(value.op.pattern, register)
-            if isinstance(value.op, SymbolOp):
-                return Symbol(value.op.symbol, register)
-        return self.fresh(register)
+        name: Name
+        match value.owner:
+            case ImmOp() as op:
+                name = Constant(op.pattern, register)
+            case SymbolOp() as op:
+                name = Symbol(op.symbol, register)
+            case _:
+                name = self.fresh(register)
+        self.table[id(value)] = name
+        return name
+
+    def result(self, value: SSAValue) -> str:
+        """The register of an instruction's result."""
+        name = self.table.get(id(value))
+        if name.__class__ is str:
+            return name
+        register = value.type
+        assert register.__class__ is RegisterType
+        name = self.table[id(value)] = self.fresh(register)
+        return name
 
     def fresh(self, register: RegisterType) -> str:
         """A register that nothing uses yet."""
-        number = self._counts.get(register, 0) + 1
-        self._counts[register] = number
-        return f"{register.data.prefix}{number}"
+        kind = register.data
+        number = self._counts[kind] = self._counts[kind] + 1
+        return f"{_PREFIXES[kind]}{number}"
 
     def operand(self, value: SSAValue, literal: Literal | None) -> str:
         """A value as an operand, in the notation of its place (None: a register)."""
         name = self[value]
-        if isinstance(name, str):
+        if name.__class__ is str:
             return name
-        if isinstance(name, Symbol):
-            return name.text if literal is Literal.ADDRESS else self._materialise(value)
+        if name.__class__ is Symbol:
+            return name.text if literal is Literal.ADDRESS else self._materialise(value, name)
+        assert name.__class__ is Constant
         if literal is None or literal is Literal.ADDRESS:
-            return self._materialise(value)
+            return self._materialise(value, name)
         return name.text(literal)
 
     def register(self, value: SSAValue) -> str:
-        """A value as a register; a constant is put in one."""
+        """A value as a register; a constant or an address is put in one."""
         name = self[value]
-        return name if isinstance(name, str) else self._materialise(value)
+        return name if isinstance(name, str) else self._materialise(value, name)
 
-    def _materialise(self, value: SSAValue) -> str:
-        register = self._materialised.get(value)
-        if register is None:
-            kind = value.type
-            assert isinstance(kind, RegisterType)
-            register = self._materialised[value] = self.fresh(kind)
-        return register
+    def _materialise(self, value: SSAValue, name: Constant | Symbol) -> str:
+        found = self._materialised.get(id(value))
+        if found is None:
+            found = self._materialised[id(value)] = (self.fresh(name.register), name)
+        return found[0]
 
     def definitions(self) -> Iterator[str]:
         """Moves that put constants and symbols in the registers that were asked for."""
-        for value, register in self._materialised.items():
-            name = self[value]
-            if isinstance(name, Constant):
-                yield f"mov.{name.register.data} {register}, {name.text(Literal.BITS)};"
-            elif isinstance(name, Symbol):
-                yield f"mov.b{name.register.bits} {register}, {name.text};"
+        for register, name in self._materialised.values():
+            text = name.text if isinstance(name, Symbol) else name.text(Literal.BITS)
+            yield f"mov.{name.register.data} {register}, {text};"
 
     def declarations(self) -> Iterator[str]:
         """Declarations of all registers, one line a class."""
-        for register, count in sorted(self._counts.items(), key=lambda item: item[0].bits):
-            kind = "pred" if register == PRED else str(register.data)
-            yield f".reg .{kind} {register.data.prefix}<{count + 1}>;"
+        for kind, count in self._counts.items():
+            if count:
+                yield f".reg .{kind} {_PREFIXES[kind]}<{count + 1}>;"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ def order_copies(copies: Sequence[Copy[KindT]], fresh: Callable[[KindT], str]) -
     """
     pending = {destination: (source, kind) for destination, source, kind in copies}
     reads = Counter(source for source, _ in pending.values())
-    ready = [destination for destination in pending if not reads[destination]]
+    ready = deque(destination for destination in pending if not reads[destination])
     ordered: list[Copy[KindT]] = []
     while pending:
         if not ready:
@@ -34,7 +34,7 @@ def order_copies(copies: Sequence[Copy[KindT]], fresh: Callable[[KindT], str]) -
                     pending[destination] = (saved, its_kind)
             reads[first] = 0
             ready.append(first)
-        destination = ready.pop()
+        destination = ready.popleft()
         source, kind = pending.pop(destination)
         ordered.append((destination, source, kind))
         reads[source] -= 1

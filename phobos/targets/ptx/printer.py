@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from phobos.dialects.ptx.attributes import GUARD_UNLESS, Parameter
+from phobos.dialects.ptx.attributes import Parameter
 from phobos.dialects.ptx.control import BraOp, CondBraOp, ExitOp, RetOp
 from phobos.dialects.ptx.forms import OLDEST, Version
 from phobos.dialects.ptx.instruction import Instruction
@@ -116,30 +116,37 @@ class _Files:
 class _Line:
     """How to write all instructions of one spelling."""
 
-    __slots__ = ("addresses", "guarded", "literals", "order", "template")
+    __slots__ = ("literals", "order", "template")
 
     def __init__(self, shape: Shape, *, guarded: bool) -> None:
         self.template = ("\t@%s " if guarded else "\t") + shape.template
         self.literals = shape.literals
-        self.addresses = frozenset(shape.addresses)
-        self.guarded = guarded
         self.order = None if shape.is_plain and not guarded else _text_order(shape)
+        """Where the texts of the line come from; None: all operands in order."""
 
 
-def _text_order(shape: Shape) -> tuple[int | None, ...]:
-    """Which operand each text of the line shows; None is the next literal-only operand."""
-    order: list[int | None] = []
+def _text_order(shape: Shape) -> tuple[tuple[int | None, str | None], ...]:
+    """For each text of the line the operand that it shows and the property with its offset.
+
+    No operand stands for the next literal-only one.
+    """
+    order: list[tuple[int | None, str | None]] = []
+    offsets = iter(OFFSET_NAMES)
     index = 0
     for item in shape.signature.operands:
         if item.kind is ItemKind.IMMEDIATE:
-            order.append(None)
+            order.append((None, None))
             continue
-        order.extend(range(index, index + len(item.slots)))
+        offset = next(offsets) if item.kind is ItemKind.ADDRESS else None
+        order.extend((position, offset) for position in range(index, index + len(item.slots)))
         index += len(item.slots)
     return tuple(order)
 
 
-_MOVES = {register: f"mov.{name}" for name, register in REGISTER_TYPES.items()}
+_SILENT = frozenset({ImmOp, SymbolOp})
+"""Operations that print nothing where they stand."""
+
+_MOVES = {kind: f"mov.{kind}" for kind in REGISTER_TYPES}
 
 
 class _EntryPrinter:
@@ -180,30 +187,36 @@ class _EntryPrinter:
     def _block(self, block: Block, following: Block | None) -> None:
         self._label_lines.append((len(self.lines), self._labels[block]))
         self.lines.append(f"{self._labels[block]}:")
+        has_files = self.files is not None
         for op in block.ops:
-            if self.files is not None and op.location is not self._last_location:
+            if has_files and op.location is not self._last_location:
                 self._line_directive(op)
-            if isinstance(op, Instruction):
-                self._instruction(op)
+            if op.__class__ in _SILENT:
                 continue
-            match op:
-                case ImmOp() | SymbolOp():
-                    pass
-                case BraOp():
-                    self._edge(op.target, op.operands, following)
-                case CondBraOp():
-                    self._conditional(op, following)
-                case RetOp():
-                    self.lines.append("\tret;")
-                case ExitOp():
-                    self.lines.append("\texit;")
-                case _:
-                    raise error_at(op, f"`{op.name}` cannot be printed as PTX")
+            if op is block.last_op:
+                self._terminator(op, following)
+            elif isinstance(op, Instruction):
+                self._instruction(op)
+            else:
+                raise error_at(op, f"`{op.name}` cannot be printed as PTX")
+
+    def _terminator(self, op: Operation, following: Block | None) -> None:
+        match op:
+            case BraOp():
+                self._edge(op.target, op.operands, following)
+            case CondBraOp():
+                self._conditional(op, following)
+            case RetOp():
+                self.lines.append("\tret;")
+            case ExitOp():
+                self.lines.append("\texit;")
+            case _:
+                raise error_at(op, f"a block ends with `{op.name}`, which is no branch or return")
 
     def _line_directive(self, op: Operation) -> None:
         self._last_location = op.location
         location = resolve_location(op.location)
-        if location is None or self.files is None or isinstance(op, ImmOp | SymbolOp):
+        if location is None or self.files is None or op.__class__ in _SILENT:
             return
         place = (self.files.number(location.file), location.line, location.column)
         if place != self._last_place:
@@ -226,22 +239,20 @@ class _EntryPrinter:
         for argument, value in zip(target.args, values, strict=True):
             register = argument.type
             assert isinstance(register, RegisterType)
-            destination, source = self.names.register(argument), self._source(value)
+            destination, source = self.names.result(argument), self._source(value)
             if destination != source:
                 copies.append((destination, source, register))
         if not copies:
             return []
         ordered = order_copies(copies, self.names.fresh)
-        return [f"\t{_MOVES[register]} {to}, {source};" for to, source, register in ordered]
+        return [f"\t{_MOVES[register.data]} {to}, {source};" for to, source, register in ordered]
 
     def _source(self, value: SSAValue) -> str:
         """A value as the source of a move, which takes constants and symbols of any type."""
         name = self.names[value]
         if isinstance(name, str):
             return name
-        if isinstance(name, Constant):
-            return name.text(Literal.BITS)
-        return name.text
+        return name.text(Literal.BITS) if isinstance(name, Constant) else name.text
 
     def _conditional(self, op: CondBraOp, following: Block | None) -> None:
         if op.then_block is op.else_block and list(op.then_values) == list(op.else_values):
@@ -274,63 +285,70 @@ class _EntryPrinter:
     def _instruction(self, op: Instruction) -> None:
         properties = op.properties
         suffix = properties.get("suffix")
-        operands = tuple(op.operands)
-        guarded = "guard" in properties
-        key = (op.__class__, suffix, len(op.results), len(operands), guarded)
+        results, operands = op.results, tuple(op.operands)
+        key = (
+            op.__class__,
+            None if suffix is None else suffix.data,  # pyright: ignore[reportAttributeAccessIssue]
+            len(results),
+            len(operands),
+            "guard" in properties,
+        )
         line = self._spellings.get(key)
         if line is None:
-            line = self._spellings[key] = self._new_spelling(op, guarded)
+            line = self._spellings[key] = self._new_spelling(op)
         names = self.names
-        texts = [names.register(result) for result in op.results]
-        if line.order is not None:
-            self._general_line(op, line, texts, operands)
-            return
-        for value, literal in zip(operands, line.literals, strict=True):
-            name = names[value]
-            texts.append(name if name.__class__ is str else names.operand(value, literal))
+        table = names.table
+        texts = [names.result(result) for result in results]
+        order = line.order
+        if order is None:
+            for value, literal in zip(operands, line.literals, strict=True):
+                name = table.get(id(value))
+                texts.append(name if name.__class__ is str else names.operand(value, literal))
+        else:
+            if "guard" in properties:
+                texts.insert(0, self._guard(op, texts))
+            self._operands(op, order, line.literals, texts)
         self.lines.append(line.template % tuple(texts))
 
-    def _new_spelling(self, op: Instruction, guarded: bool) -> _Line:
+    def _new_spelling(self, op: Instruction) -> _Line:
         try:
             shape = op.shape
         except VerifyException as error:
             raise error_at(op, str(error)) from error
         self.needed_version = max(self.needed_version, shape.form.since)
-        return _Line(shape, guarded=guarded)
+        return _Line(shape, guarded="guard" in op.properties)
 
-    def _general_line(
-        self, op: Instruction, line: _Line, texts: list[str], operands: tuple[SSAValue, ...]
+    def _operands(
+        self,
+        op: Instruction,
+        order: Sequence[tuple[int | None, str | None]],
+        literals: Sequence[Literal | None],
+        texts: list[str],
     ) -> None:
-        """An instruction with addresses, literal-only operands or a guard."""
-        names = self.names
-        immediates = iter(op.immediates)
-        addresses = 0
-        results = len(texts)
-        for index in line.order or ():
+        """Append the texts of operands among which are addresses or literal-only ones."""
+        names, properties = self.names, op.properties
+        operands = tuple(op.operands)
+        immediates = None
+        for index, offset_name in order:
             if index is None:
+                if immediates is None:
+                    immediates = iter(op.immediates)
                 texts.append(self._immediate(op, next(immediates)))
                 continue
-            text = names.operand(operands[index], line.literals[index])
-            if index in line.addresses:
-                offset = op.properties.get(OFFSET_NAMES[addresses])
-                addresses += 1
-                if isinstance(offset, IntAttr):
-                    text = f"{text}+{offset.data}"
+            text = names.operand(operands[index], literals[index])
+            if offset_name is not None and offset_name in properties:
+                text = f"{text}+{properties[offset_name].data}"  # pyright: ignore[reportAttributeAccessIssue]
             texts.append(text)
-        if line.guarded:
-            texts.insert(0, self._guard(op, texts[:results]))
-        self.lines.append(line.template % tuple(texts))
 
-    def _guard(self, op: Instruction, results: list[str]) -> str:
+    def _guard(self, op: Instruction, results: Sequence[str]) -> str:
         """The text of the guard; gives the results their values for the case that it is off."""
         guard = op.guard
         assert guard is not None
         for result, text, value in zip(op.results, results, op.otherwise, strict=True):
             register = result.type
             assert isinstance(register, RegisterType)
-            self.lines.append(f"\t{_MOVES[register]} {text}, {self._source(value)};")
-        negation = "!" if op.properties["guard"] is GUARD_UNLESS or op.negate_guard else ""
-        return negation + self.names.register(guard)
+            self.lines.append(f"\t{_MOVES[register.data]} {text}, {self._source(value)};")
+        return ("!" if op.negate_guard else "") + self.names.register(guard)
 
     def _immediate(self, op: Instruction, value: int) -> str:
         if not isinstance(op, ParamOp):
