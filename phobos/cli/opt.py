@@ -31,7 +31,7 @@ from xdsl.utils.exceptions import (
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
 
-from phobos.cli.faults import diagnose, verify_located
+from phobos.faults import diagnose, verify_located
 from phobos.cli.pass_list import full_name, parse_passes
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
 from phobos.plugin import PhFrontend
