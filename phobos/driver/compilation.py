@@ -10,10 +10,10 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from phobos.diagnostics import Diagnostic, PhobosError, SourceMap
+from phobos.driver.levels import Level
 from phobos.driver.options import CompileOptions
 from phobos.faults import diagnose, verify_located
 from phobos.targets.ptx.contract import Contract, KernelContract
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
-
-
-class Level(StrEnum):
-    """A form of the program on its way to the GPU, in order."""
-
-    AST = "ast"
-    TILE = "tile"
-    DIST = "dist"
-    PTX_IR = "ptx-ir"
-    PTX = "ptx"
-    CONTRACT = "contract"
-    CUBIN = "cubin"
 
 
 FIRST_PTX_PASS = "ph-lower-to-ptx"
@@ -78,6 +66,11 @@ class Compilation:
         text = self.levels[Level.PTX]
         assert isinstance(text, str)
         return text
+
+    def timing_table(self) -> str:
+        """The steps with their times, a line each, and the total."""
+        total = StepTime("total", sum(step.seconds for step in self.times))
+        return "\n".join(f"{1e3 * one.seconds:9.2f} ms  {one.name}" for one in (*self.times, total))
 
 
 def compile_text(

@@ -129,7 +129,7 @@ def compiler_fingerprint() -> str:
     from xdsl import __version__ as xdsl_version
 
     package = Path(__file__).parent.parent
-    digest = hashlib.sha256(xdsl_version.encode())
+    digest = hashlib.sha256(str(xdsl_version).encode())
     for room in _COMPILER_ROOMS:
         path = package / room
         for file in [path] if path.suffix else sorted(path.rglob("*.py")):

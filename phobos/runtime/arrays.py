@@ -234,7 +234,7 @@ def _host_array(
     span = 1 + sum((extent - 1) * stride for extent, stride in axes)
     memory = (ctypes.c_byte * (span * dtype.itemsize)).from_address(pointer)
     byte_strides = tuple(stride * dtype.itemsize for stride in strides)
-    return np.ndarray(shape, dtype, buffer=memory, strides=byte_strides)
+    return np.ndarray(shape, dtype, buffer=memoryview(memory), strides=byte_strides)
 
 
 def _first_line(error: Exception) -> str:

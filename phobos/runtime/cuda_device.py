@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from phobos.diagnostics import Note, PhobosError
@@ -26,10 +27,16 @@ _JIT_LOG_BYTES = 8192
 
 
 @cache
+def _bindings() -> Any:
+    """The driver bindings; ImportError without them. They are compiled and carry no types."""
+    return import_module("cuda.bindings.driver")
+
+
+@cache
 def cuda_fault() -> str | None:
     """Why CUDA cannot be used here, in one clause; None if it can."""
     try:
-        from cuda.bindings import driver
+        driver = _bindings()
     except ImportError:
         return "the package cuda-python is not installed"
     try:
@@ -57,7 +64,7 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _error(status: Any, name: str) -> CudaError:
-    from cuda.bindings import driver
+    driver = _bindings()
 
     _, text = driver.cuGetErrorString(status)
     reason = text.decode() if text else "no description"
@@ -81,7 +88,7 @@ class CudaDevice(Device):
                 f"kernels cannot run on a GPU here: {fault}",
                 help='device="emulator" runs them on the CPU',
             )
-        from cuda.bindings import driver
+        driver = _bindings()
 
         if int(_call(driver.cuCtxGetCurrent)):
             return _device(int(_call(driver.cuCtxGetDevice)))
@@ -102,7 +109,7 @@ class CudaDevice(Device):
         return _device(ordinals[0]) if ordinals else current
 
     def __init__(self, ordinal: int) -> None:
-        from cuda.bindings import driver
+        driver = _bindings()
 
         self.driver = driver
         self.ordinal = ordinal
@@ -318,7 +325,7 @@ def _ordinal(view: ArrayView) -> int:
     """The GPU that holds an array."""
     if view.device is not None:
         return view.device
-    from cuda.bindings import driver
+    driver = _bindings()
 
     attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     return int(_call(driver.cuPointerGetAttribute, attribute, view.pointer))

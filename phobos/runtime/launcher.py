@@ -133,9 +133,8 @@ def stream_handle(stream: Any, values: Iterable[Any]) -> int | None:
         return _current_stream(values)
     if _is_int(stream):
         return int(stream)
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return int((protocol() if callable(protocol) else protocol)[1])
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
     for attribute in ("cuda_stream", "ptr", "handle"):
         handle = getattr(stream, attribute, None)
         if handle is not None:

@@ -355,7 +355,7 @@ def _kernel_from_json(reader: _Reader) -> KernelContract:
             for name, values in reader.object("autotune").mapping("a list", _is_int_list).items()
         },
         aligned=reader.object("aligned").mapping("a positive integer", _is_positive),
-        grid=grid and (grid[0], grid[1], grid[2]),
+        grid=None if grid is None else (grid[0], grid[1], grid[2]),
         grid_from=reader.choice("grid_from", GridSource),
     )
 

@@ -1,0 +1,141 @@
+"""`phobos-compile`: compiles a `.ph` program to PTX and its launch contract."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import phobos
+from phobos.cli.tool import STANDARD, Reporter, named_number, read_text
+from phobos.driver.levels import Level
+from phobos.driver.options import EXTENT_MULTIPLES, INDEX_WIDTHS
+
+if TYPE_CHECKING:
+    from phobos.driver.options import CompileOptions
+
+_DESCRIPTION = "Compile a .ph program to PTX, with a launch contract (JSON) beside it."
+_EPILOG = """\
+Without -o the PTX goes to FILE.ptx and the contract to FILE.json; levels of the IR go to
+standard output. The chip is --chip, else $PHOBOS_CHIP, else the newest supported one that the
+machine's GPU runs, else sm_80; the contract says which it was.
+Exit codes: 0; 1 if the program is wrong; 2 if the command line is."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command line of `phobos-compile`."""
+    parser = argparse.ArgumentParser(
+        "phobos-compile",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="the program; - reads standard input")
+    add("-o", dest="output", metavar="OUT", help="where to write; - is standard output")
+    add("--chip", metavar="CHIP", help="the chip to compile for, such as sm_80; `list` shows all")
+    add("--index-bits", type=int, choices=INDEX_WIDTHS, help="width of index arithmetic")
+    add(
+        "--set", dest="constants", action="append", default=[], type=named_number,
+        metavar="NAME=VALUE", help="the value of an @autotune constant; may be repeated",
+    )  # fmt: skip
+    add("--kernel", metavar="NAME", help="compile this kernel alone")
+    add(
+        "--extent-multiple", type=int, choices=EXTENT_MULTIPLES, default=4,
+        help="what divides every extent read from the launch (default 4)",
+    )  # fmt: skip
+    add("--check-bounds", action="store_true", help="trap on an access outside its tensor")
+    add("--line-info", action="store_true", help="name source lines in the PTX")
+    add(
+        "--emit", type=Level, choices=list(Level), default=Level.PTX, metavar="LEVEL",
+        help=f"what to write: {', '.join(Level)} (default ptx)",
+    )  # fmt: skip
+    add("--passes", metavar="PIPELINE", help="passes in place of the default ones")
+    add("--print-pipeline", action="store_true", help="print the passes, as --passes takes them")
+    add("--timing", action="store_true", help="print what each step took, to stderr")
+    add("--verify-each", action="store_true", help="verify the module after every pass")
+    add("--diagnostics", choices=("text", "json"), default="text", help="the form of diagnostics")
+    add("--debug", action="store_true", help="show the Python traceback of an error")
+    add("--version", action="version", version=f"%(prog)s {phobos.__version__}")
+    return parser
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `phobos-compile` with `args`, or the process's own; returns the exit code.
+
+    A wrong command line ends with SystemExit(2), as argparse has it.
+    """
+    parser = make_parser()
+    given = parser.parse_args(args)
+    is_complete = given.file is not None or given.print_pipeline or given.chip == "list"
+    if not is_complete:
+        parser.error("the following arguments are required: FILE")
+    reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
+    return reporter.guard(lambda: _run(given, reporter))
+
+
+def _run(given: argparse.Namespace, reporter: Reporter) -> None:
+    if given.chip == "list":
+        from phobos.driver.listing import chip_table
+
+        print(chip_table())
+        return
+    options = _options(given)
+    if given.print_pipeline:
+        from phobos.driver.listing import pipeline_text
+
+        print(pipeline_text(options))
+        return
+    _compile(given, options, reporter)
+
+
+def _options(given: argparse.Namespace) -> CompileOptions:
+    from phobos.driver.options import make_options
+
+    return make_options(
+        chip=given.chip,
+        constants=dict(given.constants),
+        kernel=given.kernel,
+        index_bits=given.index_bits,
+        extent_multiple=given.extent_multiple,
+        check_bounds=given.check_bounds,
+        line_info=given.line_info,
+    )
+
+
+def _compile(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
+    # A process that ends soon has no use for garbage collection.
+    gc.disable()
+    from phobos.driver.compilation import compile_text
+    from phobos.driver.outputs import place_outputs, write_outputs
+
+    source = None if given.file == STANDARD else Path(given.file)
+    outputs = place_outputs(source, given.output, given.emit)
+    text, name = read_text(given.file)
+    passes = None
+    if given.passes is not None:
+        from xdsl.universe import Universe
+
+        from phobos.cli.pass_list import parse_passes
+
+        passes = parse_passes(given.passes, Universe.get_multiverse().all_passes)
+    compilation = compile_text(
+        text,
+        name,
+        options,
+        levels={output.level for output in outputs},
+        passes=passes,
+        verify_each=given.verify_each,
+    )
+    write_outputs(outputs, compilation.levels)
+    reporter.show(compilation.diagnostics, compilation.sources)
+    if given.timing:
+        print(compilation.timing_table(), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

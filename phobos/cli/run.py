@@ -1,0 +1,126 @@
+"""`phobos-run`: runs a kernel once and says what it wrote."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import phobos
+from phobos.cli.tool import (
+    Reporter,
+    grid,
+    named_integer,
+    named_number,
+    named_path,
+    read_text,
+)
+
+if TYPE_CHECKING:
+    from phobos.runtime.module import Module
+
+_DESCRIPTION = "Run a kernel on a GPU, or on the emulator, and say what it wrote."
+_EPILOG = """\
+FILE is a .ph program, which is compiled for the run, or a .ptx file with its launch contract
+beside it (FILE.json). Extents come from loaded arrays and --dim; tensors that are not loaded
+hold random numbers, the same for the same --seed.
+Exit codes: 0; 1 if the program or the launch is wrong; 2 if the command line is."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command line of `phobos-run`."""
+    parser = argparse.ArgumentParser(
+        "phobos-run",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .ph program (- reads standard input) or a .ptx file")
+    add("--kernel", metavar="NAME", help="the kernel, if the file has several")
+    _add_repeated(parser, "--dim", "dims", named_integer, "NAME=N", "an extent, as in N=10000")
+    _add_repeated(parser, "--set", "constants", named_number, "NAME=VALUE", "an @autotune constant")
+    _add_repeated(parser, "--arg", "scalars", named_number, "NAME=VALUE", "a scalar argument")
+    _add_repeated(parser, "--load", "loads", named_path, "NAME=FILE", "a tensor from a .npy file")
+    _add_repeated(parser, "--save", "saves", named_path, "NAME=FILE", "a tensor to a .npy file")
+    add("--grid", type=grid, metavar="X[,Y[,Z]]", help="the grid, if not the kernel's own")
+    add(
+        "--device", choices=("auto", "cuda", "emulator"), default="auto",
+        help="where to run; auto is the GPU if there is one",
+    )  # fmt: skip
+    add("--chip", metavar="CHIP", help="the chip to compile for, such as sm_80")
+    add("--seed", type=int, default=0, help="of the random numbers (default 0)")
+    add("--time", action="store_true", help="time many launches and report the median")
+    add("--diagnostics", choices=("text", "json"), default="text", help="the form of diagnostics")
+    add("--debug", action="store_true", help="show the Python traceback of an error")
+    add("--version", action="version", version=f"%(prog)s {phobos.__version__}")
+    return parser
+
+
+def _add_repeated(
+    parser: argparse.ArgumentParser, flag: str, dest: str, type_: object, form: str, help: str
+) -> None:
+    parser.add_argument(
+        flag,
+        dest=dest,
+        action="append",
+        default=[],
+        type=type_,  # pyright: ignore[reportArgumentType]
+        metavar=form,
+        help=f"{help}; may be repeated",
+    )
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `phobos-run` with `args`, or the process's own; returns the exit code.
+
+    A wrong command line ends with SystemExit(2), as argparse has it.
+    """
+    parser = make_parser()
+    given = parser.parse_args(args)
+    if given.seed < 0:
+        parser.error("argument --seed: it cannot be negative")
+    if given.file.endswith(".ptx") and (given.constants or given.chip):
+        parser.error("--set and --chip need the .ph program; the .ptx file is compiled already")
+    reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
+    return reporter.guard(lambda: _run(given, reporter))
+
+
+def _run(given: argparse.Namespace, reporter: Reporter) -> None:
+    module = _module(given)
+    from phobos.runtime.trial import Trial, run_trial
+
+    trial = Trial(
+        kernel=given.kernel,
+        dims=dict(given.dims),
+        scalars=dict(given.scalars),
+        loads=dict(given.loads),
+        saves=dict(given.saves),
+        grid=given.grid,
+        device=given.device,
+        seed=given.seed,
+        is_timed=given.time,
+    )
+    run_trial(module, trial, print)
+    if module.diagnostics or reporter.as_json:
+        reporter.show(module.diagnostics, None)
+
+
+def _module(given: argparse.Namespace) -> Module:
+    if given.file.endswith(".ptx"):
+        from phobos.runtime.module import Module
+
+        return Module.from_files(Path(given.file))
+    from phobos.driver.modules import compile_module
+    from phobos.driver.options import make_options
+
+    text, name = read_text(given.file)
+    options = make_options(chip=given.chip, constants=dict(given.constants), kernel=given.kernel)
+    return compile_module(text, name, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""What the command-line tools share: argument types, and the way errors leave a process.
+
+Exit codes: 0, 1 if the input is wrong, 2 if the command line is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from phobos.diagnostics import Diagnostic, PhobosError, SourceMap, render_all, to_json
+
+STANDARD = "-"
+"""The file name that stands for standard input or output."""
+STDIN_NAME = "<stdin>"
+
+
+class Reporter:
+    """Shows diagnostics on stderr, as text or as JSON."""
+
+    def __init__(self, *, as_json: bool = False, debug: bool = False) -> None:
+        self.as_json = as_json
+        self.debug = debug
+
+    def show(self, diagnostics: Iterable[Diagnostic], sources: SourceMap | None) -> None:
+        """Show the diagnostics of a run; as JSON, one list even if there are none."""
+        diagnostics = tuple(diagnostics)
+        if self.as_json:
+            import json
+
+            print(json.dumps(to_json(diagnostics, sources), indent=2), file=sys.stderr)
+        elif diagnostics:
+            color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+            print(render_all(diagnostics, sources, color=color), file=sys.stderr)
+
+    def guard(self, body: Callable[[], None]) -> int:
+        """Run a tool's work and return its exit code; whatever it raises becomes a diagnostic."""
+        try:
+            body()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of our output has left; keep the interpreter from flushing into nothing.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except PhobosError as error:
+            self._fail(error, error)
+            return 1
+        except KeyboardInterrupt:
+            return 130
+        except Exception as fault:
+            from phobos.faults import diagnose
+
+            self._fail(diagnose(fault), fault)
+            return 1
+        return 0
+
+    def _fail(self, error: PhobosError, fault: BaseException) -> None:
+        if self.debug:
+            traceback.print_exception(fault)
+        self.show(error.diagnostics, error.sources)
+
+
+# Argument types ----------------------------------------------------------------------------------
+
+
+def named_number(text: str) -> tuple[str, int | float]:
+    """`NAME=NUMBER`."""
+    name, value = _named(text, "NUMBER")
+    for number in (_integer, float):
+        try:
+            return name, number(value)
+        except ValueError:
+            continue
+    raise argparse.ArgumentTypeError(f"`{value}` is not a number, in {text!r}")
+
+
+def named_integer(text: str) -> tuple[str, int]:
+    """`NAME=INTEGER`."""
+    name, value = _named(text, "INTEGER")
+    try:
+        return name, _integer(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"`{value}` is not an integer, in {text!r}") from None
+
+
+def named_path(text: str) -> tuple[str, Path]:
+    """`NAME=FILE`."""
+    name, value = _named(text, "FILE")
+    return name, Path(value)
+
+
+def grid(text: str) -> tuple[int, ...]:
+    """`X[,Y[,Z]]`."""
+    try:
+        extents = tuple(map(_integer, text.split(",")))
+    except ValueError:
+        extents = ()
+    if not 1 <= len(extents) <= 3 or min(extents) < 1:
+        raise argparse.ArgumentTypeError(
+            f"a grid is one to three positive integers such as 16,8, not {text!r}"
+        )
+    return extents
+
+
+def _named(text: str, what: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier() or not value.strip():
+        raise argparse.ArgumentTypeError(f"write NAME={what}, not {text!r}")
+    return name.strip(), value.strip()
+
+
+def _integer(text: str) -> int:
+    """An integer as the language writes it: decimal, `1_000` or `0xff`."""
+    return int(text, 0)
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def read_text(file: str) -> tuple[str, str]:
+    """The text of a source and its name in diagnostics; `-` is standard input.
+
+    Raises PhobosError if it cannot be read or is not UTF-8.
+    """
+    from phobos.driver.modules import decode_source, read_source
+
+    if file == STANDARD:
+        return decode_source(sys.stdin.buffer.read(), STDIN_NAME), STDIN_NAME
+    return read_source(Path(file)), file

@@ -1,0 +1,26 @@
+"""What `phobos-compile` lists: chips and passes."""
+
+from __future__ import annotations
+
+from phobos.driver.options import CompileOptions, resolve_chip
+
+
+def chip_table() -> str:
+    """The supported chips, a line each, with the one that is taken by default marked."""
+    from phobos.targets.ptx.chips import CHIPS
+
+    default, source = resolve_chip(None)
+    lines = [f"{'chip':<8}{'PTX':<6}{'shared memory a CTA':>20}  {'threads an SM':>13}"]
+    for chip in CHIPS.values():
+        version = ".".join(map(str, chip.ptx_version))
+        shared = f"{chip.max_dynamic_shared // 1024} KB"
+        mark = f"  default ({source.value})" if chip.name == default else ""
+        lines.append(f"{chip.name:<8}{version:<6}{shared:>20}  {chip.max_threads_per_sm:>13}{mark}")
+    return "\n".join(lines)
+
+
+def pipeline_text(options: CompileOptions) -> str:
+    """The default passes for these options, as `--passes` and `phobos-opt -p` take them."""
+    from phobos.pipeline import default_pipeline
+
+    return ",".join(str(one.spec()) for one in default_pipeline(options))
