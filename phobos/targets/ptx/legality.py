@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from phobos.dialects.ptx.attributes import Parameter
 from phobos.dialects.ptx.forms import OLDEST, Form, Version
-from phobos.dialects.ptx.instruction import Instruction
 from phobos.targets.ptx.chips import CHIPS, Chip
 
 MORE_PARAMETERS: Version = (8, 1)
@@ -11,12 +11,6 @@ MORE_PARAMETERS: Version = (8, 1)
 
 MAX_OLD_PARAMETER_BYTES = 4352
 MAX_PARAMETER_BYTES = 32764
-
-
-def missing_capability(op: Instruction, chip: Chip) -> str | None:
-    """The capability that an instruction needs and the chip lacks, or None."""
-    needs = op.shape.form.needs
-    return None if chip.has(needs) else needs
 
 
 def chips_with(form: Form) -> tuple[Chip, ...]:
@@ -32,3 +26,8 @@ def version_for(chip: Chip, needed: Version = OLDEST) -> Version:
 def format_version(version: Version) -> str:
     """Write a version as PTX does: ``7.4``."""
     return f"{version[0]}.{version[1]}"
+
+
+def parameter_bytes(parameter: Parameter) -> int:
+    """Bytes that a kernel parameter takes."""
+    return int(parameter.type.lstrip("busf")) // 8 * (parameter.count or 1)

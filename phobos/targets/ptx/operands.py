@@ -86,10 +86,10 @@ class Names:
     def result(self, value: SSAValue) -> str:
         """The register of an instruction's result."""
         name = self.table.get(id(value))
-        if name.__class__ is str:
+        if type(name) is str:
             return name
         register = value.type
-        assert register.__class__ is RegisterType
+        assert type(register) is RegisterType
         name = self.table[id(value)] = self.fresh(register)
         return name
 
@@ -102,11 +102,11 @@ class Names:
     def operand(self, value: SSAValue, literal: Literal | None) -> str:
         """A value as an operand, in the notation of its place (None: a register)."""
         name = self[value]
-        if name.__class__ is str:
+        if type(name) is str:
             return name
-        if name.__class__ is Symbol:
+        if type(name) is Symbol:
             return name.text if literal is Literal.ADDRESS else self._materialise(value, name)
-        assert name.__class__ is Constant
+        assert type(name) is Constant
         if literal is None or literal is Literal.ADDRESS:
             return self._materialise(value, name)
         return name.text(literal)

@@ -30,6 +30,7 @@ from phobos.targets.ptx.legality import (
     MAX_OLD_PARAMETER_BYTES,
     MORE_PARAMETERS,
     format_version,
+    parameter_bytes,
     version_for,
 )
 from phobos.targets.ptx.operands import Constant, Names
@@ -178,7 +179,7 @@ class _EntryPrinter:
         constants = [f"\t{line}" for line in self.names.definitions()]
         registers = [f"\t{line}" for line in self.names.declarations()]
         head = [*_header(self.entry), "{", *registers]
-        if sum(map(_parameter_bytes, self.entry.parameters)) > MAX_OLD_PARAMETER_BYTES:
+        if sum(map(parameter_bytes, self.entry.parameters)) > MAX_OLD_PARAMETER_BYTES:
             self.needed_version = max(self.needed_version, MORE_PARAMETERS)
         return "\n".join([*head, "", *constants, *body, "}"])
 
@@ -303,7 +304,7 @@ class _EntryPrinter:
         if order is None:
             for value, literal in zip(operands, line.literals, strict=True):
                 name = table.get(id(value))
-                texts.append(name if name.__class__ is str else names.operand(value, literal))
+                texts.append(name if type(name) is str else names.operand(value, literal))
         else:
             if "guard" in properties:
                 texts.insert(0, self._guard(op, texts))
@@ -399,7 +400,3 @@ def _parameter(parameter: Parameter) -> str:
     align = f".align {parameter.align} " if parameter.align else ""
     array = f"[{parameter.count}]" if parameter.count is not None else ""
     return f".param {align}.{parameter.type} {parameter.name}{array}"
-
-
-def _parameter_bytes(parameter: Parameter) -> int:
-    return int(parameter.type.lstrip("busf")) // 8 * (parameter.count or 1)

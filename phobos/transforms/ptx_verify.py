@@ -1,0 +1,128 @@
+"""`ph-ptx-verify`: refuse what the chip lacks, before ptxas does.
+
+    ptx.module @m sm_75 {
+      ptx.entry @k() {                      error: `redux.sync.add.u32` does not exist on sm_75
+        %s = ptx.redux sync.add.u32 ...     help: sm_80, sm_86, sm_89, sm_90 and sm_120 have it
+
+Checks every instruction against its forms and the chip's capabilities, the limits of kernels and
+shared memory, and that definitions dominate uses; with ``require_locations`` also that every
+operation knows the source line it comes from. Reports all violations (up to twenty). Changes
+nothing. Precondition: ptx modules. Cost: one walk, about 2 us an instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from phobos.diagnostics import MAX_ERRORS, Diagnostic, PhobosError
+from phobos.dialects.ptx import EntryOp, Instruction, PtxModuleOp, SharedOp
+from phobos.ir.dominance import check_dominance
+from phobos.ir.locations import location_of
+from phobos.targets.ptx.chips import MAX_STATIC_SHARED, MAX_THREADS, Chip, chip
+from phobos.targets.ptx.legality import MAX_PARAMETER_BYTES, chips_with, parameter_bytes
+
+
+@dataclass(frozen=True)
+class PtxVerifyPass(ModulePass):
+    """Checks that a chip can run what a ptx module says."""
+
+    name = "ph-ptx-verify"
+
+    require_locations: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Check every ptx module; PhobosError with all violations."""
+        for module in op.body.block.ops:
+            if isinstance(module, PtxModuleOp):
+                verify_module(module, require_locations=self.require_locations)
+
+
+def verify_module(module: PtxModuleOp, *, require_locations: bool = False) -> None:
+    """Check one ptx module; PhobosError with all violations."""
+    errors = list(_violations(module, chip(module.chip)))
+    if require_locations:
+        errors.extend(_unknown_locations(module))
+    if errors:
+        raise PhobosError(errors[:MAX_ERRORS])
+    check_dominance(module)
+
+
+def _violations(module: PtxModuleOp, target: Chip) -> Iterator[Diagnostic]:
+    shared = 0
+    for op in module.body.ops:
+        match op:
+            case SharedOp():
+                shared += op.size
+            case EntryOp():
+                yield from _entry_violations(op, target)
+            case _:
+                yield _error(op, f"`{op.name}` is not something a PTX module can hold")
+    if shared > MAX_STATIC_SHARED:
+        yield Diagnostic.error(
+            f"the variables in shared memory take {shared} bytes; the limit is "
+            f"{MAX_STATIC_SHARED} for memory of fixed size",
+            location_of(module),
+            help=f"memory sized at launch (`@dynshared`) can take {target.max_dynamic_shared} "
+            f"bytes on {target.name}",
+        )
+
+
+def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
+    size = sum(map(parameter_bytes, entry.parameters))
+    if size > MAX_PARAMETER_BYTES:
+        yield _error(
+            entry,
+            f"the parameters of `{entry.sym_name}` take {size} bytes; the limit is "
+            f"{MAX_PARAMETER_BYTES}",
+        )
+    threads = 1
+    for extent in entry.maxntid or ():
+        threads *= extent
+    if not 1 <= threads <= MAX_THREADS:
+        yield _error(entry, f"a block of {threads} threads; the limit is {MAX_THREADS}")
+    for block in entry.body.blocks:
+        for op in block.ops:
+            if isinstance(op, Instruction):
+                violation = _instruction_violation(op, target)
+                if violation is not None:
+                    yield violation
+
+
+def _instruction_violation(op: Instruction, target: Chip) -> Diagnostic | None:
+    try:
+        op.verify_()
+    except VerifyException as error:
+        return _error(op, str(error))
+    form = op.shape.form
+    if target.has(form.needs):
+        return None
+    mnemonic = op.spelling(op.suffix).mnemonic
+    owners = [record.name for record in chips_with(form)]
+    return Diagnostic.error(
+        f"`{mnemonic}` does not exist on {target.name}",
+        location_of(op),
+        help=f"{_listed(owners)} it" if owners else "no supported chip has it",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"{names[0]} has"
+    return f"{', '.join(names[:-1])} and {names[-1]} have"
+
+
+def _unknown_locations(module: PtxModuleOp) -> Iterator[Diagnostic]:
+    for op in module.walk():
+        if isinstance(op.location, UnknownLoc):
+            yield _error(op, f"internal error: `{op.name}` does not know where it comes from")
+
+
+def _error(op: Operation, message: str) -> Diagnostic:
+    return Diagnostic.error(message, location_of(op))
