@@ -1,0 +1,222 @@
+"""Point and run accesses: what one thread reads and writes for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import IntAttr, IntegerAttr, MemRefType
+from xdsl.ir import Operation, SSAValue
+
+from phobos.dialects import ptx
+from phobos.dialects.ptx import B32
+from phobos.ir.locations import error_at
+from phobos.transforms.analyze_extents import VECTOR
+from phobos.transforms.lowering.addresses import Address, element_address
+from phobos.transforms.lowering.registers import BOOL, WORD_BITS, Kind, Share
+from phobos.transforms.lowering.state import Handler, Lowering
+
+MAX_BYTES = 16
+
+
+def move_type(kind: Kind) -> str:
+    """The PTX type that moves one element between memory and its register."""
+    return {1: "u8", 8: "u8", 16: "b16" if kind.is_float else "u16"}.get(kind.bits, f"b{kind.bits}")
+
+
+def _suffix(address: Address, count: int, type_: str) -> str:
+    vector_part = f".v{count}" if count > 1 else ""
+    return f"{address.space}{vector_part}.{type_}"
+
+
+def load(
+    low: Lowering,
+    address: Address,
+    kind: Kind,
+    count: int,
+    guard: SSAValue | None = None,
+) -> Share:
+    """Loads `count` neighbouring elements by one instruction; 0 where the guard is false.
+
+    `count` elements are at most 16 bytes and the address is aligned to them all.
+    """
+    bits = kind.bits * count
+    if kind is BOOL:
+        return Share([_load_bool(low, address, guard)])
+    if bits <= WORD_BITS or kind.bits >= WORD_BITS:
+        return _load_plain(low, address, kind, count, guard)
+    words = _load_registers(low, address, "b32", bits // WORD_BITS, B32, guard)
+    return Share(words=words)
+
+
+def _load_bool(low: Lowering, address: Address, guard: SSAValue | None) -> SSAValue:
+    byte = _load_registers(low, address, "u8", 1, B32, guard)[0]
+    return low.build.emit(ptx.SetpOp, "ne.b32", byte, 0)
+
+
+def _load_plain(
+    low: Lowering, address: Address, kind: Kind, count: int, guard: SSAValue | None
+) -> Share:
+    """Elements that fill whole registers, or a few small ones that fit one word."""
+    if count == 1 or kind.bits >= WORD_BITS:
+        registers = _load_registers(low, address, move_type(kind), count, kind.register, guard)
+        return Share(registers)
+    if kind.bits * count == WORD_BITS:
+        return Share(words=_load_registers(low, address, "b32", 1, B32, guard))
+    # Two bytes: a 16-bit load into a word, then its parts.
+    word = _load_registers(low, address, "u16", 1, B32, guard)[0]
+    return Share([word, low.build.emit(ptx.ShrOp, "u32", word, 8)])
+
+
+def _load_registers(
+    low: Lowering,
+    address: Address,
+    type_: str,
+    count: int,
+    register: ptx.RegisterType,
+    guard: SSAValue | None,
+) -> Sequence[SSAValue]:
+    return low.build.emit_multi(
+        ptx.LdOp,
+        _suffix(address, count, type_),
+        address.base,
+        results=(register,) * count,
+        offset=address.offset,
+        guard=guard,
+        otherwise=(0,) * count if guard is not None else (),
+    )
+
+
+def store(
+    low: Lowering, address: Address, kind: Kind, part: Share, guard: SSAValue | None = None
+) -> None:
+    """Stores neighbouring elements, at most 16 aligned bytes, by one instruction."""
+    type_, values = _stored_registers(low, kind, part)
+    low.build.emit_multi(
+        ptx.StOp,
+        _suffix(address, len(values), type_),
+        address.base,
+        *values,
+        results=(),
+        offset=address.offset,
+        guard=guard,
+    )
+
+
+def _stored_registers(low: Lowering, kind: Kind, part: Share) -> tuple[str, Sequence[SSAValue]]:
+    """The type and the registers of the one store that writes a part."""
+    if part.words is not None:
+        return "b32", part.words
+    elements = part.elements
+    assert elements is not None
+    if kind is BOOL:
+        return "u8", [low.build.emit(ptx.SelpOp, "b32", 1, 0, elements[0])]
+    if kind.bits < WORD_BITS and kind.bits * len(elements) >= WORD_BITS:
+        return "b32", low.pack(elements, kind)
+    if kind.bits == 8 and len(elements) == 2:
+        return "u16", [low.build.emit(ptx.PrmtOp, "b32", *elements, 0x0040)]
+    return move_type(kind), elements
+
+
+def part_of(low: Lowering, value: SSAValue, kind: Kind, start: int, count: int) -> Share:
+    """Some neighbouring registers of a value, as words if it is held so."""
+    share = low.share(value)
+    bits = kind.bits
+    if share.words is not None and not (start * bits % WORD_BITS or count * bits % WORD_BITS):
+        first = start * bits // WORD_BITS
+        return Share(words=share.words[first : first + count * bits // WORD_BITS])
+    return Share(low.elements(value)[start : start + count])
+
+
+def _indices(low: Lowering, indices: Sequence[SSAValue]) -> list[SSAValue]:
+    return [low.scalar(index) for index in indices]
+
+
+def _point_load(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, memref.LoadOp)
+    kind = low.kind(op.res.type, op)
+    address = element_address(low, op.memref, _indices(low, op.indices), kind.bytes)
+    low.set_share(op.res, load(low, address, kind, 1))
+
+
+def _point_store(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, memref.StoreOp)
+    kind = low.kind(op.value.type, op)
+    address = element_address(low, op.memref, _indices(low, op.indices), kind.bytes)
+    store(low, address, kind, low.share(op.value))
+
+
+def _vector_width(op: Operation, length: int) -> int:
+    """Elements an access of the run may move: what `ph-analyze-extents` proved."""
+    proven = op.attributes.get(VECTOR)
+    width = proven.data if isinstance(proven, IntAttr) else 1
+    while length % width:
+        width //= 2
+    return width
+
+
+def _run_load(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, vector.LoadOp)
+    kind = low.kind(op.result.type, op)
+    length = low.share_size(op.result.type)
+    width = _vector_width(op, length)
+    address = element_address(low, op.base, _indices(low, op.indices), kind.bytes)
+    parts = [
+        load(low, _step(address, start * kind.bytes), kind, width)
+        for start in range(0, length, width)
+    ]
+    low.set_share(op.result, join(low, parts, kind))
+
+
+def join(low: Lowering, parts: Sequence[Share], kind: Kind) -> Share:
+    """Loaded parts side by side: words if all are, else elements."""
+    if all(part.words is not None for part in parts):
+        return Share(words=[word for part in parts for word in part.words or ()])
+    return Share([element for part in parts for element in _part_elements(low, part, kind)])
+
+
+def _part_elements(low: Lowering, part: Share, kind: Kind) -> tuple[SSAValue, ...]:
+    if part.elements is None:
+        assert part.words is not None
+        part.elements = low.unpack(part.words, kind)
+    return part.elements
+
+
+def _step(address: Address, bytes_: int) -> Address:
+    return Address(address.base, address.offset + bytes_, address.space)
+
+
+def _run_store(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, vector.StoreOp)
+    kind = low.kind(op.vector.type, op)
+    length = low.share_size(op.vector.type)
+    width = _vector_width(op, length)
+    address = element_address(low, op.base, _indices(low, op.indices), kind.bytes)
+    for start in range(0, length, width):
+        part = part_of(low, op.vector, kind, start, width)
+        store(low, _step(address, start * kind.bytes), kind, part)
+
+
+def _dim(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, memref.DimOp)
+    axis_op = op.index.owner
+    value = getattr(axis_op, "value", None)
+    if not isinstance(value, IntegerAttr):
+        raise error_at(op, "the axis of an extent must be a constant")
+    axis = value.value.data
+    assert isinstance(op.source.type, MemRefType)
+    low.set(op.result, low.tensors[op.source].sizes[axis])
+
+
+def _nothing(low: Lowering, op: Operation) -> None:
+    """A shared buffer has its place already; accesses compute from it."""
+
+
+HANDLERS: dict[type[Operation], Handler] = {
+    memref.LoadOp: _point_load,
+    memref.StoreOp: _point_store,
+    memref.DimOp: _dim,
+    memref.AllocaOp: _nothing,
+    vector.LoadOp: _run_load,
+    vector.StoreOp: _run_store,
+}

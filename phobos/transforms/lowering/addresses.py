@@ -1,0 +1,205 @@
+"""Addresses, and which element of a tile a thread's registers stand for.
+
+An address is a base pointer plus a 64-bit offset. Indices are of index width and are
+multiplied by strides with widening, so that a tensor of more than 2^31 elements is reached
+although each index has 32 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import gpu, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
+from xdsl.ir import SSAValue
+
+from phobos.dialects import ptx, tile
+from phobos.dialects.ptx import B32
+from phobos.ir.kernel import kernel_name
+from phobos.layout import LinearLayout
+from phobos.layout.build import LANE, LANE_BITS, REGISTER, WARP
+from phobos.transforms.lowering.state import Lowering
+from phobos.transforms.place_tiles import OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A base register and what is added to it in bytes."""
+
+    base: SSAValue
+    offset: int
+    space: str
+    """The state space of the access: `global` or `shared`."""
+
+
+def shared_symbol(kernel: gpu.FuncOp) -> str:
+    """The name of the variable that holds a kernel's shared memory."""
+    return f"{kernel_name(kernel)}_shared"
+
+
+def static_stride(mem: SSAValue, axis: int) -> int | None:
+    """The elements between neighbours along an axis, if the type says so."""
+    assert isinstance(mem.type, MemRefType)
+    stride = 1
+    for extent in mem.type.get_shape()[axis + 1 :]:
+        if extent == DYNAMIC_INDEX:
+            return None
+        stride *= extent
+    return stride
+
+
+def element_address(
+    low: Lowering, mem: SSAValue, indices: Sequence[SSAValue], element_bytes: int
+) -> Address:
+    """Where the element at `indices` (registers of index width) is."""
+    if tile.is_shared(mem):
+        return _shared_address(low, mem, indices, element_bytes)
+    base = low.tensors[mem].base
+    row = row_offset(low, mem, indices)
+    if row is not None:
+        base = low.build.emit(ptx.AddOp, "s64", base, times_bytes(low, row, element_bytes))
+    return Address(_add_index(low, base, indices[-1], element_bytes), 0, "global")
+
+
+def row_offset(low: Lowering, mem: SSAValue, indices: Sequence[SSAValue]) -> SSAValue | None:
+    """The elements before the row that all but the last index name, 64 bits; None for 0."""
+    total: SSAValue | None = None
+    for axis, index in enumerate(indices[:-1]):
+        total = _multiply_add(low, index, stride(low, mem, axis), total)
+    return total
+
+
+def stride(low: Lowering, mem: SSAValue, axis: int) -> SSAValue:
+    """The stride of an axis in elements, of index width; read from the launch if need be."""
+    known = static_stride(mem, axis)
+    if known is not None:
+        return low.build.imm(known, low.index_kind.register)
+    return low.tensors[mem].strides[axis]
+
+
+def times_bytes(low: Lowering, elements: SSAValue, element_bytes: int) -> SSAValue:
+    """64-bit elements as bytes; element sizes are powers of two."""
+    if element_bytes == 1:
+        return elements
+    return low.build.emit(ptx.ShlOp, "b64", elements, element_bytes.bit_length() - 1)
+
+
+def _multiply_add(
+    low: Lowering, index: SSAValue, factor: SSAValue, addend: SSAValue | None
+) -> SSAValue:
+    """index * factor + addend in 64 bits."""
+    emit = low.build.emit
+    if low.index_bits == 32:
+        if addend is None:
+            return emit(ptx.MulOp, "wide.s32", index, factor)
+        return emit(ptx.MadOp, "wide.s32", index, factor, addend)
+    if addend is None:
+        return emit(ptx.MulOp, "lo.s64", index, factor)
+    return emit(ptx.MadOp, "lo.s64", index, factor, addend)
+
+
+def _add_index(low: Lowering, base: SSAValue, index: SSAValue, element_bytes: int) -> SSAValue:
+    factor = low.build.imm(element_bytes, low.index_kind.register)
+    return _multiply_add(low, index, factor, base)
+
+
+def _shared_address(
+    low: Lowering, mem: SSAValue, indices: Sequence[SSAValue], element_bytes: int
+) -> Address:
+    """Shared memory: static strides and 32-bit addresses."""
+    emit = low.build.emit
+    base, offset = shared_base(low, mem)
+    for axis, index in enumerate(indices):
+        step = static_stride(mem, axis)
+        assert step is not None
+        if low.index_bits == 64:
+            index = emit(ptx.CvtOp, "u32.u64", index)
+        base = emit(ptx.MadOp, "lo.s32", index, step * element_bytes, base)
+    return Address(base, offset, "shared")
+
+
+def shared_base(low: Lowering, mem: SSAValue) -> tuple[SSAValue, int]:
+    """The address of the CTA's shared memory, and a buffer's offset in it."""
+    owner = mem.owner
+    assert isinstance(owner, memref.AllocaOp)
+    offset = owner.attributes[OFFSET]
+    assert isinstance(offset, IntegerAttr)
+    return low.build.symbol(shared_symbol(low.kernel), B32), offset.value.data
+
+
+# ---- coordinates of a thread's registers
+
+
+def thread_bits(layout: LinearLayout) -> tuple[tuple[int, ...], ...]:
+    """What each bit of the thread index adds to the coordinates: lane bits, then warp bits."""
+    lanes = layout.bases(LANE)
+    lanes += (tuple([0] * layout.rank),) * (LANE_BITS - len(lanes))
+    return lanes + layout.bases(WARP)
+
+
+def thread_coordinates(low: Lowering, layout: LinearLayout) -> list[SSAValue | None]:
+    """Along each axis, the coordinate of the thread's register 0, 32 bits; None for 0.
+
+    The bits that move by one distance are moved together, so that a layout which counts
+    through neighbouring threads costs one mask and one shift.
+    """
+    bases = thread_bits(layout)
+    results: list[SSAValue | None] = []
+    for axis in range(layout.rank):
+        masks: dict[int, int] = {}
+        for source, basis in enumerate(bases):
+            for target in range(basis[axis].bit_length()):
+                if basis[axis] >> target & 1:
+                    masks[target - source] = masks.get(target - source, 0) | 1 << source
+        results.append(_gather_bits(low, masks))
+    return results
+
+
+def _gather_bits(low: Lowering, masks: dict[int, int]) -> SSAValue | None:
+    emit = low.build.emit
+    total: SSAValue | None = None
+    for shift, mask in sorted(masks.items()):
+        part = emit(ptx.AndOp, "b32", low.thread, mask)
+        if shift > 0:
+            part = emit(ptx.ShlOp, "b32", part, shift)
+        elif shift < 0:
+            part = emit(ptx.ShrOp, "u32", part, -shift)
+        total = part if total is None else emit(ptx.XorOp, "b32", total, part)
+    return total
+
+
+def register_coordinates(layout: LinearLayout) -> list[tuple[int, ...]]:
+    """The coordinates that each register adds to the thread's."""
+    return [layout.apply(**{REGISTER: register}) for register in range(layout.in_size(REGISTER))]
+
+
+def bits_are_disjoint(layout: LinearLayout) -> bool:
+    """Whether registers and threads move different coordinate bits, so that XOR is +."""
+    for axis in range(layout.rank):
+        moved_by_threads = 0
+        for basis in thread_bits(layout):
+            moved_by_threads |= basis[axis]
+        if any(basis[axis] & moved_by_threads for basis in layout.bases(REGISTER)):
+            return False
+    return True
+
+
+def owner_predicate(low: Lowering, layout: LinearLayout) -> SSAValue | None:
+    """Whether the thread is the one that stores what several hold; None if each is.
+
+    Threads beyond the largest power of two, which hold copies too, are no owners.
+    """
+    free = layout.free_mask(LANE) | layout.free_mask(WARP) << LANE_BITS
+    lane_bits, warp_bits = layout.in_bits(LANE), layout.in_bits(WARP)
+    used = (1 << lane_bits) - 1 | ((1 << warp_bits) - 1) << LANE_BITS
+    beyond = _bits_up_to(low.threads - 1) & ~used
+    mask = free | beyond
+    if mask == 0:
+        return None
+    masked = low.build.emit(ptx.AndOp, "b32", low.thread, mask)
+    return low.build.emit(ptx.SetpOp, "eq.b32", masked, 0)
+
+
+def _bits_up_to(number: int) -> int:
+    return (1 << number.bit_length()) - 1

@@ -1,0 +1,383 @@
+"""Elementwise arithmetic, comparison and selection on scalars, runs and tiles.
+
+An op is a function from registers to a register, applied to each element. Where the chip
+has no instruction for a 16-bit float, the op is done in f32 and rounded, which gives the
+same bits for + - * / and sqrt since 24 >= 2 * 11 + 2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from phobos.dialects import ptx, tile
+from phobos.dialects.ptx import Instruction
+from phobos.ir.locations import error_at
+from phobos.transforms.lowering.conversions import clean, narrow_to_half, widen_half
+from phobos.transforms.lowering.registers import BF16, F16, F32, F64, Kind
+from phobos.transforms.lowering.state import Handler, Lowering
+
+Rule = Callable[[Lowering, Operation, Kind, tuple[SSAValue, ...]], SSAValue]
+
+
+def _apply(rule: Rule) -> Handler:
+    """Runs a rule over the elements of an op; equal operands are computed once."""
+
+    def handler(low: Lowering, op: Operation) -> None:
+        kind = low.kind(op.operands[-1].type, op)
+        columns = [low.elements(operand) for operand in op.operands]
+        done: dict[tuple[SSAValue, ...], SSAValue] = {}
+        results: list[SSAValue] = []
+        for row in zip(*columns, strict=True):
+            result = done.get(row)
+            if result is None:
+                result = done[row] = rule(low, op, kind, row)
+            results.append(result)
+        low.set(op.results[0], *results)
+
+    return handler
+
+
+# ---- floats
+
+
+def _native_half(low: Lowering, kind: Kind, needs_f16: str | None, needs_bf16: str) -> bool:
+    return low.chip.has(needs_bf16 if kind is BF16 else needs_f16)
+
+
+def _through_f32(
+    low: Lowering, kind: Kind, row: tuple[SSAValue, ...], emit: Callable[..., SSAValue]
+) -> SSAValue:
+    wide = [widen_half(low, value, kind) for value in row]
+    return narrow_to_half(low, emit(*wide), kind)
+
+
+def _float_arithmetic(cls: type[Instruction]) -> Rule:
+    """add, sub, mul. In f32 and f64 without a rounding suffix: these may become an fma."""
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        if not kind.is_half:
+            return low.build.emit(cls, kind.name, *row)
+        if _native_half(low, kind, None, "has_bf16_arithmetic"):
+            return low.build.emit(cls, f"rn.{kind.name}", *row)
+        return _through_f32(low, kind, row, lambda *w: low.build.emit(cls, "rn.f32", *w))
+
+    return rule
+
+
+def _float_extremum(cls: type[Instruction], propagate_nan: bool) -> Rule:
+    """min and max; a NaN loses to a number, or wins with `propagate_nan`."""
+
+    def in_f32(low: Lowering, a: SSAValue, b: SSAValue) -> SSAValue:
+        if propagate_nan and low.chip.has_nan_minmax:
+            return low.build.emit(cls, "NaN.f32", a, b)
+        return plain(low, F32, a, b)
+
+    def plain(low: Lowering, kind: Kind, a: SSAValue, b: SSAValue) -> SSAValue:
+        result = low.build.emit(cls, kind.name, a, b)
+        return _nan_fix(low, kind, a, b, result) if propagate_nan else result
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        a, b = row
+        if kind is F64:
+            return plain(low, F64, a, b)
+        if kind is F32:
+            return in_f32(low, a, b)
+        if _native_half(low, kind, "has_half_minmax", "has_bf16"):
+            suffix = f"NaN.{kind.name}" if propagate_nan else kind.name
+            return low.build.emit(cls, suffix, *row)
+        return _through_f32(low, kind, row, lambda a, b: in_f32(low, a, b))
+
+    return rule
+
+
+def _nan_fix(low: Lowering, kind: Kind, a: SSAValue, b: SSAValue, result: SSAValue) -> SSAValue:
+    """Without the NaN form: the sum of the operands is NaN wherever one of them is."""
+    ordered = low.build.emit(ptx.SetpOp, f"num.{kind.name}", a, b)
+    nan = low.build.emit(ptx.AddOp, f"rn.{kind.name}", a, b)
+    return low.build.emit(ptx.SelpOp, kind.untyped, result, nan, ordered)
+
+
+def _divide_float(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    if not kind.is_half:
+        return low.build.emit(ptx.DivOp, f"rn.{kind.name}", *row)
+    return _through_f32(low, kind, row, lambda a, b: low.build.emit(ptx.DivOp, "rn.f32", a, b))
+
+
+def _sign_rule(cls: type[Instruction]) -> Rule:
+    """neg and abs: operations on the sign bit, exact in every type."""
+    masks = {ptx.NegOp: (ptx.XorOp, 0x8000), ptx.AbsOp: (ptx.AndOp, 0x7FFF)}
+    bit_op, mask = masks[cls]
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        if kind is BF16 and not low.chip.has_bf16:
+            return low.build.emit(bit_op, "b16", row[0], mask)
+        return low.build.emit(cls, kind.name, row[0])
+
+    return rule
+
+
+def _unary_in_f32(cls: type[Instruction], f32: str, f64: str | None) -> Rule:
+    """A function that has f32 and maybe f64 instructions; halves go through f32."""
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        if kind is F64:
+            if f64 is None:
+                raise error_at(op, f"`{op.name}` of f64 is not supported yet")
+            return low.build.emit(cls, f64, row[0])
+        if kind is F32:
+            return low.build.emit(cls, f32, row[0])
+        return _through_f32(low, kind, row, lambda a: low.build.emit(cls, f32, a))
+
+    return rule
+
+
+def _fma(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    if kind is BF16 and not low.chip.has_bf16:
+        raise error_at(op, "fma of bf16 needs sm_80 or newer; convert to f32 first")
+    return low.build.emit(ptx.FmaOp, f"rn.{kind.name}", *row)
+
+
+_FLOAT_PREDICATES = {
+    1: "eq",
+    2: "gt",
+    3: "ge",
+    4: "lt",
+    5: "le",
+    6: "ne",
+    7: "num",
+    8: "equ",
+    9: "gtu",
+    10: "geu",
+    11: "ltu",
+    12: "leu",
+    13: "neu",
+    14: "nan",
+}
+"""arith.cmpf's predicates that compare, as PTX spells them."""
+
+
+def _compare_float(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    assert isinstance(op, arith.CmpfOp)
+    number = op.predicate.value.data
+    if number in (0, 15):
+        return low.build.true() if number else low.build.false()
+    if kind is BF16 and not low.chip.has_bf16_arithmetic:
+        row, kind = tuple(widen_half(low, value, kind) for value in row), F32
+    return low.build.emit(ptx.SetpOp, f"{_FLOAT_PREDICATES[number]}.{kind.name}", *row)
+
+
+# ---- integers
+
+
+def _integer(cls: type[Instruction], prefix: str = "") -> Rule:
+    """An op whose low bits depend on the operands' low bits alone."""
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        if kind.bits == 1:
+            raise error_at(op, f"`{op.name}` on i1 is not supported yet; convert to i32 first")
+        return low.build.emit(cls, f"{prefix}{_wide_name(kind, signed=True)}", *row)
+
+    return rule
+
+
+def _wide_name(kind: Kind, *, signed: bool) -> str:
+    return f"{'s' if signed else 'u'}{max(32, kind.bits)}"
+
+
+def _clean_integer(cls: type[Instruction], *, signed: bool) -> Rule:
+    """An op that looks at the whole value, so narrow operands are extended first."""
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        cleaned = (clean(low, value, kind, signed=signed) for value in row)
+        return low.build.emit(cls, _wide_name(kind, signed=signed), *cleaned)
+
+    return rule
+
+
+def _bitwise(cls: type[Instruction]) -> Rule:
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        return low.build.emit(cls, kind.untyped, *row)
+
+    return rule
+
+
+def _shift_count(low: Lowering, kind: Kind, value: SSAValue) -> SSAValue:
+    """A count as 32 bits; a 64-bit one that is too large stays too large."""
+    if kind.bits < 64:
+        return clean(low, value, kind, signed=False)
+    limited = low.build.emit(ptx.MinOp, "u64", value, 64)
+    return low.build.emit(ptx.CvtOp, "u32.u64", limited)
+
+
+def _shift_left(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    return low.build.emit(ptx.ShlOp, kind.untyped, row[0], _shift_count(low, kind, row[1]))
+
+
+def _shift_right(*, signed: bool) -> Rule:
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        value = clean(low, row[0], kind, signed=signed)
+        count = _shift_count(low, kind, row[1])
+        return low.build.emit(ptx.ShrOp, _wide_name(kind, signed=signed), value, count)
+
+    return rule
+
+
+_INTEGER_PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
+_FIRST_UNSIGNED = 6
+
+
+def _compare_integer(
+    low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]
+) -> SSAValue:
+    assert isinstance(op, arith.CmpiOp)
+    number = op.predicate.value.data
+    comparison = _INTEGER_PREDICATES[number]
+    if kind.bits == 1:
+        if number > 1:
+            raise error_at(op, "booleans are compared by == and != only")
+        differ = low.build.emit(ptx.XorOp, "pred", *row)
+        return differ if number == 1 else low.build.emit(ptx.NotOp, "pred", differ)
+    signed = number < _FIRST_UNSIGNED
+    cleaned = (clean(low, value, kind, signed=signed) for value in row)
+    return low.build.emit(ptx.SetpOp, f"{comparison}.{_wide_name(kind, signed=signed)}", *cleaned)
+
+
+def _count(cls: type[Instruction]) -> Rule:
+    """popc and clz: PTX counts in 32 bits; the result has the operand's width."""
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        value = clean(low, row[0], kind, signed=False)
+        result = low.build.emit(cls, kind.untyped, value)
+        if cls is ptx.ClzOp and kind.is_narrow_int:
+            result = low.build.emit(ptx.SubOp, "s32", result, 32 - kind.bits)
+        return low.build.emit(ptx.CvtOp, "u64.u32", result) if kind.bits == 64 else result
+
+    return rule
+
+
+def _select(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    condition, if_true, if_false = row
+    if kind.bits > 1:
+        return low.build.emit(ptx.SelpOp, kind.untyped, if_true, if_false, condition)
+    chosen = low.build.emit(ptx.AndOp, "pred", condition, if_true)
+    inverse = low.build.emit(ptx.NotOp, "pred", condition)
+    other = low.build.emit(ptx.AndOp, "pred", inverse, if_false)
+    return low.build.emit(ptx.OrOp, "pred", chosen, other)
+
+
+def _select_any(low: Lowering, op: Operation) -> None:
+    """A scalar condition chooses between whole runs or tiles, too."""
+    condition = low.elements(op.operands[0])
+    rows = zip(*(low.elements(operand) for operand in op.operands[1:]), strict=True)
+    kind = low.kind(op.results[0].type, op)
+    results = [
+        _select(low, op, kind, (condition[i if len(condition) > 1 else 0], *row))
+        for i, row in enumerate(rows)
+    ]
+    low.set(op.results[0], *results)
+
+
+# ---- constants and reinterpretation
+
+
+def constant_bits(value: float, kind: Kind) -> int:
+    """The bit pattern of a number in a type."""
+    if not kind.is_float:
+        return int(value) & ((1 << kind.bits) - 1)
+    if kind is F64:
+        return int.from_bytes(struct.pack("<d", value), "little")
+    if kind is F16:
+        return int.from_bytes(struct.pack("<e", value), "little")
+    single = int.from_bytes(struct.pack("<f", value), "little")
+    if kind is F32:
+        return single
+    if value != value:
+        return 0x7FFF
+    return (single + 0x7FFF + (single >> 16 & 1)) >> 16
+
+
+def _constant(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, arith.ConstantOp)
+    kind = low.kind(op.result.type, op)
+    match op.value:
+        case IntegerAttr() | FloatAttr():
+            value = op.value.value.data
+        case DenseIntOrFPElementsAttr() if op.value.is_splat():
+            value = op.value.get_values()[0]
+            assert isinstance(value, int | float)
+        case _:
+            raise error_at(op, "constant tiles other than splats are not supported yet")
+    register = low.build.imm(constant_bits(value, kind), kind.register)
+    low.set(op.result, *(register,) * low.share_size(op.result.type))
+
+
+def _bitcast(low: Lowering, op: Operation) -> None:
+    source, target = low.kind(op.operands[0].type, op), low.kind(op.results[0].type, op)
+    if source.bits != target.bits:
+        raise error_at(op, "a bitcast keeps the number of bits")
+    elements = low.elements(op.operands[0])
+    if source.register != target.register:
+        elements = tuple(_move_half(low, value, to_float=target.is_float) for value in elements)
+    low.set(op.results[0], *elements)
+
+
+def _move_half(low: Lowering, value: SSAValue, *, to_float: bool) -> SSAValue:
+    """Between i16, which lives in 32 bits, and a 16-bit float."""
+    return low.build.emit(ptx.CvtOp, "u16.u32" if to_float else "u32.u16", value)
+
+
+_RULES: dict[type[Operation], Rule] = {
+    arith.AddfOp: _float_arithmetic(ptx.AddOp),
+    arith.SubfOp: _float_arithmetic(ptx.SubOp),
+    arith.MulfOp: _float_arithmetic(ptx.MulOp),
+    arith.DivfOp: _divide_float,
+    arith.NegfOp: _sign_rule(ptx.NegOp),
+    math.AbsFOp: _sign_rule(ptx.AbsOp),
+    arith.MaxnumfOp: _float_extremum(ptx.MaxOp, propagate_nan=False),
+    arith.MinnumfOp: _float_extremum(ptx.MinOp, propagate_nan=False),
+    arith.MaximumfOp: _float_extremum(ptx.MaxOp, propagate_nan=True),
+    arith.MinimumfOp: _float_extremum(ptx.MinOp, propagate_nan=True),
+    math.SqrtOp: _unary_in_f32(ptx.SqrtOp, "rn.f32", "rn.f64"),
+    math.RsqrtOp: _unary_in_f32(ptx.RsqrtOp, "approx.f32", None),
+    math.Exp2Op: _unary_in_f32(ptx.Ex2Op, "approx.f32", None),
+    math.FloorOp: _unary_in_f32(ptx.CvtOp, "rmi.f32.f32", "rmi.f64.f64"),
+    math.CeilOp: _unary_in_f32(ptx.CvtOp, "rpi.f32.f32", "rpi.f64.f64"),
+    math.RoundEvenOp: _unary_in_f32(ptx.CvtOp, "rni.f32.f32", "rni.f64.f64"),
+    math.TruncOp: _unary_in_f32(ptx.CvtOp, "rzi.f32.f32", "rzi.f64.f64"),
+    math.FmaOp: _fma,
+    arith.CmpfOp: _compare_float,
+    arith.AddiOp: _integer(ptx.AddOp),
+    arith.SubiOp: _integer(ptx.SubOp),
+    arith.MuliOp: _integer(ptx.MulOp, "lo."),
+    arith.DivSIOp: _clean_integer(ptx.DivOp, signed=True),
+    arith.DivUIOp: _clean_integer(ptx.DivOp, signed=False),
+    arith.RemSIOp: _clean_integer(ptx.RemOp, signed=True),
+    arith.RemUIOp: _clean_integer(ptx.RemOp, signed=False),
+    arith.MinSIOp: _clean_integer(ptx.MinOp, signed=True),
+    arith.MaxSIOp: _clean_integer(ptx.MaxOp, signed=True),
+    arith.MinUIOp: _clean_integer(ptx.MinOp, signed=False),
+    arith.MaxUIOp: _clean_integer(ptx.MaxOp, signed=False),
+    math.AbsIOp: _clean_integer(ptx.AbsOp, signed=True),
+    arith.AndIOp: _bitwise(ptx.AndOp),
+    arith.OrIOp: _bitwise(ptx.OrOp),
+    arith.XOrIOp: _bitwise(ptx.XorOp),
+    arith.ShLIOp: _shift_left,
+    arith.ShRSIOp: _shift_right(signed=True),
+    arith.ShRUIOp: _shift_right(signed=False),
+    arith.CmpiOp: _compare_integer,
+    math.CtPopOp: _count(ptx.PopcOp),
+    math.CountLeadingZerosOp: _count(ptx.ClzOp),
+}
+
+HANDLERS: dict[type[Operation], Handler] = {
+    **{cls: _apply(rule) for cls, rule in _RULES.items()},
+    arith.SelectOp: _select_any,
+    tile.SelectOp: _select_any,
+    arith.ConstantOp: _constant,
+    arith.BitcastOp: _bitcast,
+}

@@ -1,0 +1,266 @@
+"""Tile accesses, and the ops that change a tile's shape without arithmetic.
+
+A thread walks its registers in groups that lie next to each other in memory. Each group is
+one access, guarded by the predicates of the axes that are not `in_bounds`, at an address
+that differs from the thread's first one by a constant or by whole rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from phobos.dialects import ptx, tile
+from phobos.ir.locations import error_at
+from phobos.layout import LinearLayout, contiguous_vector
+from phobos.transforms.lowering.accesses import MAX_BYTES, join, load, part_of, store
+from phobos.transforms.lowering.addresses import (
+    Address,
+    bits_are_disjoint,
+    element_address,
+    owner_predicate,
+    register_coordinates,
+    static_stride,
+    stride,
+    thread_coordinates,
+    times_bytes,
+)
+from phobos.transforms.lowering.registers import Kind, Share
+from phobos.transforms.lowering.state import Handler, Lowering
+
+
+@dataclass
+class _Access:
+    """One tile access in the making."""
+
+    low: Lowering
+    op: tile.LoadOp | tile.StoreOp
+    value: SSAValue
+    kind: Kind
+    layout: LinearLayout
+    shape: tuple[int, ...]
+    width: int
+    """Elements of one instruction."""
+    coordinates: list[SSAValue]
+    """The index in the tensor of the thread's register 0, along each axis."""
+    inside_tile: list[SSAValue | None]
+    """The thread's own part of the coordinates in the tile."""
+
+    @property
+    def mem(self) -> SSAValue:
+        return self.op.mem
+
+
+def _access(low: Lowering, op: tile.LoadOp | tile.StoreOp, value: SSAValue) -> _Access:
+    layout = tile.layout_of(value)
+    if layout is None:
+        raise error_at(op, f"`{op.name}` needs a layout: run ph-assign-layouts first")
+    if not bits_are_disjoint(layout):
+        raise error_at(op, "a swizzled register layout cannot access memory directly yet")
+    assert isinstance(value.type, TensorType)
+    shape = value.type.get_shape()
+    kind = low.kind(value.type, op)
+    thread = thread_coordinates(low, layout)
+    coordinates = [
+        start if part is None else _plus(low, start, low.to_index(part))
+        for start, part in zip((low.scalar(index) for index in op.indices), thread, strict=True)
+    ]
+    proven = op.vector.data if isinstance(op.vector, IntAttr) else 1
+    width = min(proven, MAX_BYTES // kind.bytes, contiguous_vector(layout, len(shape) - 1))
+    return _Access(low, op, value, kind, layout, shape, width, coordinates, thread)
+
+
+def _plus(low: Lowering, a: SSAValue, b: SSAValue | int) -> SSAValue:
+    return low.build.emit(ptx.AddOp, low.index_kind.name, a, b)
+
+
+class _Masks:
+    """The predicates of an access, each made once."""
+
+    def __init__(self, access: _Access, owner: SSAValue | None):
+        self.access = access
+        self.owner = owner
+        flags = access.op.in_bounds
+        self.masked = [
+            flags is None or not flags.data[axis].value.data for axis in range(len(access.shape))
+        ]
+        self._axis: dict[tuple[int, int], SSAValue | None] = {}
+        self._all: dict[tuple[int, ...], SSAValue | None] = {}
+
+    def of(self, offsets: tuple[int, ...]) -> SSAValue | None:
+        """Whether the elements at these offsets from register 0 exist; None for always."""
+        found = self._all.get(offsets)
+        if found is None and offsets not in self._all:
+            found = self.owner
+            for axis, offset in enumerate(offsets):
+                found = _both(self.access.low, found, self._axis_mask(axis, offset))
+            self._all[offsets] = found
+        return found
+
+    def _axis_mask(self, axis: int, offset: int) -> SSAValue | None:
+        key = (axis, offset)
+        if key not in self._axis:
+            low = self.access.low
+            inside = self._inside_tensor(axis, offset) if self.masked[axis] else None
+            self._axis[key] = _both(low, inside, self._inside_tile(axis, offset))
+        return self._axis[key]
+
+    def _inside_tensor(self, axis: int, offset: int) -> SSAValue:
+        # One unsigned comparison: an index below 0 is large.
+        low, access = self.access.low, self.access
+        index = access.coordinates[axis]
+        if offset:
+            index = _plus(low, index, offset)
+        size = low.tensors[access.mem].sizes[axis]
+        return low.build.emit(ptx.SetpOp, f"lt.u{low.index_bits}", index, size)
+
+    def _inside_tile(self, axis: int, offset: int) -> SSAValue | None:
+        """The overhang: a layout covers the next power of two of an extent."""
+        access = self.access
+        extent = access.shape[axis]
+        if extent == access.layout.shape[axis]:
+            return None
+        thread = access.inside_tile[axis]
+        build = access.low.build
+        if thread is None:
+            return None if offset < extent else build.false()
+        if offset >= extent:
+            return build.false()
+        return build.emit(ptx.SetpOp, "lt.u32", thread, extent - offset)
+
+
+def _both(low: Lowering, a: SSAValue | None, b: SSAValue | None) -> SSAValue | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return low.build.emit(ptx.AndOp, "pred", a, b)
+
+
+class _Addresses:
+    """The addresses of an access: the thread's first one, and rows from it."""
+
+    def __init__(self, access: _Access):
+        self.access = access
+        self.low = access.low
+        self.bytes = access.kind.bytes
+        self.first = element_address(access.low, access.mem, access.coordinates, access.kind.bytes)
+        self._rows: dict[tuple[int, ...], SSAValue] = {}
+        self._strides: dict[int, SSAValue] = {}
+
+    def of(self, offsets: tuple[int, ...]) -> Address:
+        """The address of the element at these offsets from register 0."""
+        constant, moving = self.first.offset, [0] * len(offsets)
+        for axis, offset in enumerate(offsets):
+            step = static_stride(self.access.mem, axis)
+            if step is None:
+                moving[axis] = offset
+            else:
+                constant += offset * step * self.bytes
+        return Address(self._row(tuple(moving)), constant, self.first.space)
+
+    def _row(self, offsets: tuple[int, ...]) -> SSAValue:
+        """The base for offsets along axes of run-time stride, from the row a bit lower."""
+        if not any(offsets):
+            return self.first.base
+        found = self._rows.get(offsets)
+        if found is None:
+            axis = next(axis for axis, offset in enumerate(offsets) if offset)
+            bit = offsets[axis].bit_length() - 1
+            nearer = list(offsets)
+            nearer[axis] -= 1 << bit
+            found = self.low.build.emit(
+                ptx.AddOp, "s64", self._row(tuple(nearer)), self._step(axis, bit)
+            )
+            self._rows[offsets] = found
+        return found
+
+    def _step(self, axis: int, bit: int) -> SSAValue:
+        """2^bit rows along an axis in bytes."""
+        rows = self._strides.get(axis)
+        if rows is None:
+            register = stride(self.low, self.access.mem, axis)
+            if self.low.index_bits == 32:
+                register = self.low.build.emit(ptx.CvtOp, "u64.u32", register)
+            rows = self._strides[axis] = times_bytes(self.low, register, self.bytes)
+        return self.low.build.emit(ptx.ShlOp, "b64", rows, bit) if bit else rows
+
+
+def _load(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, tile.LoadOp)
+    access = _access(low, op, op.result)
+    masks, addresses = _Masks(access, None), _Addresses(access)
+    offsets = register_coordinates(access.layout)
+    done: dict[tuple[int, ...], Share] = {}
+    parts: list[Share] = []
+    for register in range(0, len(offsets), access.width):
+        place = offsets[register]
+        if place not in done:
+            guard = masks.of(place)
+            done[place] = load(low, addresses.of(place), access.kind, access.width, guard)
+        parts.append(done[place])
+    low.set_share(op.result, join(low, parts, access.kind))
+
+
+def _store(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, tile.StoreOp)
+    access = _access(low, op, op.value)
+    masks = _Masks(access, owner_predicate(low, access.layout))
+    addresses = _Addresses(access)
+    offsets = register_coordinates(access.layout)
+    done: set[tuple[int, ...]] = set()
+    for register in range(0, len(offsets), access.width):
+        place = offsets[register]
+        if place in done:
+            continue
+        done.add(place)
+        part = part_of(low, op.value, access.kind, register, access.width)
+        store(low, addresses.of(place), access.kind, part, masks.of(place))
+
+
+def _splat(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, tile.SplatOp)
+    low.set(op.result, *(low.scalar(op.value),) * low.share_size(op.result.type))
+
+
+def _broadcast(low: Lowering, op: Operation) -> None:
+    """The operand has the result's layout with axes dropped: the registers are the same."""
+    assert isinstance(op, tile.BroadcastOp)
+    low.set_share(op.result, low.share(op.value))
+
+
+def _convert(low: Lowering, op: Operation) -> None:
+    """Between layouts that agree on lanes and warps, a choice of registers."""
+    assert isinstance(op, tile.ConvertLayoutOp)
+    source, target = tile.layout_of(op.value), tile.layout_of(op.result)
+    assert source is not None
+    assert target is not None
+    chosen = register_choice(source, target)
+    if chosen is None:
+        raise error_at(op, "this tile is needed in two layouts at once, which is not supported yet")
+    elements = low.elements(op.value)
+    low.set(op.result, *(elements[register] for register in chosen))
+
+
+def register_choice(source: LinearLayout, target: LinearLayout) -> Sequence[int] | None:
+    """For each register of `target`, the register of `source` with the same element.
+
+    None unless each thread already holds all that it needs.
+    """
+    if any(source.packed(name) != target.packed(name) for name in ("lane", "warp")):
+        return None
+    places = {place: i for i, place in reversed(list(enumerate(register_coordinates(source))))}
+    wanted = register_coordinates(target)
+    if any(place not in places for place in wanted):
+        return None
+    return [places[place] for place in wanted]
+
+
+HANDLERS: dict[type[Operation], Handler] = {
+    tile.LoadOp: _load,
+    tile.StoreOp: _store,
+    tile.SplatOp: _splat,
+    tile.BroadcastOp: _broadcast,
+    tile.ConvertLayoutOp: _convert,
+}
