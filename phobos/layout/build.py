@@ -124,3 +124,102 @@ def _walk(sizes: Sequence[int], order: Sequence[int]) -> list[int]:
             step *= size
         walk.extend(step << bit for bit in range(log2(sizes[axis])))
     return walk
+
+
+def identity(name: str, size: int, axis: str = "dim0") -> LinearLayout:
+    """Value i of the input `name` holds element i of `axis`.
+
+    >>> str(identity("lane", 4))
+    'lane=[[1], [2]] -> [4]'
+    """
+    return strided(name, size, 1, axis)
+
+
+def strided(name: str, size: int, stride: int, axis: str = "dim0") -> LinearLayout:
+    """Value i of the input `name` holds element i * stride of `axis`.
+
+    >>> str(strided("register", 2, 4))
+    'register=[[4]] -> [8]'
+    """
+    step = log2(stride)
+    bases = tuple(1 << (bit + step) for bit in range(log2(size)))
+    return LinearLayout(((name, bases),), ((axis, size * stride),))
+
+
+def zeros(name: str, size: int, axis: str = "dim0") -> LinearLayout:
+    """All values of the input `name` hold copies of one element.
+
+    >>> str(zeros("warp", 4))
+    'warp=[[0], [0]] -> [1]'
+    """
+    return LinearLayout(((name, (0,) * log2(size)),), ((axis, 1),))
+
+
+def cover(
+    piece: LinearLayout,
+    shape: Sequence[int],
+    warps: Sequence[tuple[int | None, int]] = (),
+    order: Sequence[int] | None = None,
+) -> LinearLayout:
+    """Repeat a piece so that it covers a tile: first side by side over warps, then in registers.
+
+    `warps` says, lowest warp bits first, along which axis how many warps go; None as the axis
+    makes copies, as do warps that find the axis full.  Registers repeat along the axes of
+    `order`, fastest first (default: the last axis).  Where the piece is larger than the tile its
+    elements past the end become copies.
+
+    >>> piece = LinearLayout.parse("lane=[[0, 1], [1, 0]] -> [2, 2]")
+    >>> str(cover(piece, (8, 4), warps=[(0, 2), (None, 2)]))
+    'register=[[0, 2], [4, 0]] lane=[[0, 1], [1, 0]] warp=[[2, 0], [0, 0]] -> [8, 4]'
+    """
+    axes = checked_order(order, len(shape))
+    if piece.rank != len(shape):
+        raise LayoutError(f"cannot cover a tile of rank {len(shape)} with rank {piece.rank}")
+    sizes = tuple(map(ceil_pow2, shape))
+    bases = {
+        name: [tuple(x % size for x, size in zip(v, sizes, strict=True)) for v in piece.bases(name)]
+        for name in dict.fromkeys((REGISTER, LANE, WARP, *piece.in_names))
+    }
+    reached = [min(have, size) for have, size in zip(piece.shape, sizes, strict=True)]
+
+    def grow(axis: int | None) -> tuple[int, ...]:
+        if axis is None or reached[axis] == sizes[axis]:
+            return (0,) * len(sizes)
+        reached[axis] *= 2
+        return tuple(reached[axis] // 2 if i == axis else 0 for i in range(len(sizes)))
+
+    across = [grow(axis) for axis, count in warps for _ in range(log2(count))]
+    for axis in axes:
+        while reached[axis] < sizes[axis]:
+            bases[REGISTER].append(grow(axis))
+    bases[WARP].extend(across)
+    return LinearLayout.from_bases(bases, dict(zip(piece.out_names, sizes, strict=True)))
+
+
+def blocked(
+    shape: Sequence[int],
+    per_thread: Sequence[int],
+    lanes: Sequence[int],
+    warps: Sequence[int],
+    order: Sequence[int] | None = None,
+) -> LinearLayout:
+    """Give every thread a block of elements, then tile lanes, warps and registers.
+
+    All arguments have one power of two an axis: the extents of the block of one thread, the
+    lanes and the warps side by side; the rest of the tile repeats in registers.
+
+    >>> str(blocked((4, 8), per_thread=(1, 2), lanes=(2, 2), warps=(2, 1)))
+    'register=[[0, 1], [0, 4]] lane=[[0, 2], [1, 0]] warp=[[2, 0]] -> [4, 8]'
+    """
+    axes = checked_order(order, len(shape))
+    names = default_names(len(shape))
+    start = [1] * len(shape)
+    bases: dict[str, list[tuple[int, ...]]] = {REGISTER: [], LANE: []}
+    for name, counts in ((REGISTER, per_thread), (LANE, lanes)):
+        for axis in axes:
+            for _ in range(log2(counts[axis])):
+                bases[name].append(tuple(x if i == axis else 0 for i, x in enumerate(start)))
+                start[axis] *= 2
+    # The vectors were made for a tile of just this piece's size, which `start` has grown to.
+    piece = LinearLayout.from_bases(bases, dict(zip(names, start, strict=True)))
+    return cover(piece, shape, [(axis, warps[axis]) for axis in axes], axes)

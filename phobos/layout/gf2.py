@@ -138,30 +138,12 @@ def independent(vectors: Iterable[int], beyond: Iterable[int] = ()) -> tuple[int
     return tuple(vector for vector in vectors if not span.add(vector))
 
 
-def largest_in_coset(vector: int, columns: Iterable[int]) -> int:
-    """The largest integer of the form `vector` XOR a sum of columns.
+def echelon(columns: Iterable[int]) -> tuple[int, ...]:
+    """A basis of the span with distinct leading bits, largest first.
 
-    >>> largest_in_coset(1, [6, 2])
-    7
+    >>> echelon([2, 6, 4])
+    (4, 2)
     """
-    for row in _echelon(columns):
-        vector = max(vector, vector ^ row)
-    return vector
-
-
-def smallest_in_coset(vector: int, columns: Iterable[int]) -> int:
-    """The smallest integer of the form `vector` XOR a sum of columns.
-
-    >>> smallest_in_coset(13, [4, 8])
-    1
-    """
-    for row in _echelon(columns):
-        vector = min(vector, vector ^ row)
-    return vector
-
-
-def _echelon(columns: Iterable[int]) -> list[int]:
-    """Independent rows with distinct leading bits, largest first."""
     rows: list[int] = []
     for column in columns:
         for row in rows:
@@ -169,4 +151,17 @@ def _echelon(columns: Iterable[int]) -> list[int]:
         if column:
             rows.append(column)
             rows.sort(reverse=True)
-    return rows
+    return tuple(rows)
+
+
+def coset_range(vector: int, rows: Iterable[int]) -> tuple[int, int]:
+    """The smallest and the largest of `vector` XOR any sum of `rows`, which `echelon` made.
+
+    >>> coset_range(13, echelon([4, 8]))
+    (1, 13)
+    """
+    smallest = largest = vector
+    for row in rows:
+        smallest = min(smallest, smallest ^ row)
+        largest = max(largest, largest ^ row)
+    return smallest, largest

@@ -57,8 +57,10 @@ def test_independent_extends_to_the_sum(vectors, beyond):
 @given(st.integers(0, 63), matrices)
 def test_coset_bounds(vector, columns):
     coset = {vector ^ other for other in spanned(columns)}
-    assert gf2.largest_in_coset(vector, columns) == max(coset)
-    assert gf2.smallest_in_coset(vector, columns) == min(coset)
+    rows = gf2.echelon(columns)
+    assert gf2.coset_range(vector, rows) == (min(coset), max(coset))
+    assert spanned(rows) == spanned(columns)
+    assert len({row.bit_length() for row in rows}) == len(rows) == gf2.rank(columns)
 
 
 @given(matrices)
