@@ -14,6 +14,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
+    from phobos.driver.options import CompileOptions
+
+DEFAULT_PIPELINE = ",".join(
+    (
+        "ph-bind-constants",  # ctx.threads and literal extents become constants
+        "canonicalize",
+        "cse",
+        "ph-infer-uniformity{annotate=false}",  # legality: who reaches what
+        "ph-analyze-extents",  # proofs of bounds and alignment, read by all below
+        "ph-mask-slices",  # the entry checks that these proofs rest on
+        "ph-select-contraction",  # before layouts, which follow from the instruction
+        "ph-assign-layouts",
+        "ph-expand-collectives",  # makes shared buffers, so before they are placed
+        "ph-place-tiles",
+        "ph-insert-barriers",  # needs places: buffers may share bytes
+        "ph-lower-to-ptx",
+        "ph-ptx-canonicalize",
+        "ph-ptx-verify",
+    )
+)
+"""The default order, as `phobos-opt -p` takes it; the word `default` stands for it there."""
+
 _LOCATIONS = {
     "ph-bind-constants": ("bind_constants", "BindConstantsPass"),
     "ph-infer-uniformity": ("infer_uniformity", "InferUniformityPass"),
@@ -43,3 +65,26 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     name: _factory(*location) for name, location in _LOCATIONS.items()
 }
 """Pass name -> factory that imports the pass's class."""
+
+
+def default_pipeline(options: CompileOptions) -> tuple[ModulePass, ...]:
+    """The passes that `phobos-compile` runs: DEFAULT_PIPELINE for a chip and build mode."""
+    from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+
+    specs = list(parse_pipeline(DEFAULT_PIPELINE))
+    for position, spec in enumerate(specs):
+        if spec.name == "ph-lower-to-ptx":
+            specs[position] = ArgSpec(spec.name, {"chip": (options.chip,)})
+    if options.check_bounds:
+        # Behind the rules of uniformity, so that errors speak of the author's code alone.
+        behind = [spec.name for spec in specs].index("ph-infer-uniformity") + 1
+        specs.insert(behind, ArgSpec("ph-check-bounds", {}))
+    return tuple(_pass_class(spec.name).from_spec(spec) for spec in specs)
+
+
+def _pass_class(name: str) -> type[ModulePass]:
+    if name in PASSES:
+        return PASSES[name]()
+    from xdsl.transforms import get_all_passes
+
+    return get_all_passes()[name]()
