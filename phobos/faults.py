@@ -18,13 +18,28 @@ from xdsl.utils.exceptions import (
     MultipleSpansParseError,
     ParseError,
 )
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
 
 from phobos.diagnostics import Diagnostic, Location, Note, PhobosError
 from phobos.ir.locations import location_of
-from phobos.plugin import PhParseError
 
 _OP_TEXT_LIMIT = 200
+
+
+class PhParseError(ParseError):
+    """A wrong `.ph` text, in the form that xDSL's tools report.
+
+    Its text is that of all the diagnostics in `error`; its span is where the first one is.
+    """
+
+    def __init__(self, error: PhobosError, text: str, name: str) -> None:
+        first = error.diagnostics[0]
+        super().__init__(_span_of(first.location, Input(text, name)), first.message)
+        self.error = error
+
+    def __str__(self) -> str:
+        """The diagnostics as `phobos-compile` prints them."""
+        return str(self.error)
 
 
 def diagnose(fault: BaseException, stage: str = "") -> PhobosError:
@@ -122,6 +137,16 @@ def _place(span: Span[str] | Span[bytes]) -> Location:
     return Location(
         span.input.name, line + span.line_offset, column, end_line + span.line_offset, end_column
     )
+
+
+def _span_of(place: Location | None, source: Input[str]) -> Span[str]:
+    """The characters of `source` that a location covers, at least one; all of line 1 for None."""
+    line, column = (1, 1) if place is None else (place.line, place.column)
+    starts = [0]
+    for text in source.content.split("\n"):
+        starts.append(starts[-1] + len(text) + 1)
+    start = starts[min(line, len(starts) - 1) - 1] + column - 1
+    return Span(start, start + 1, source)
 
 
 def _line_and_column(text: str, position: int) -> tuple[int, int]:

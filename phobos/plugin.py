@@ -11,28 +11,11 @@ from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import ParseError
 from xdsl.utils.frontend import Frontend
-from xdsl.utils.lexer import Input, Span
 from xdsl.utils.target import Target
 
-from phobos.diagnostics import Location, PhobosError, SourceMap
-
-
-class PhParseError(ParseError):
-    """A wrong `.ph` text, in the form that xDSL's tools report.
-
-    Its text is that of all the diagnostics in `error`; its span is where the first one is.
-    """
-
-    def __init__(self, error: PhobosError, text: str, name: str) -> None:
-        first = error.diagnostics[0]
-        super().__init__(_span_of(first.location, Input(text, name)), first.message)
-        self.error = error
-
-    def __str__(self) -> str:
-        """The diagnostics as `phobos-compile` prints them."""
-        return str(self.error)
+from phobos.diagnostics import PhobosError, SourceMap
+from phobos.faults import PhParseError
 
 
 @dataclass(frozen=True)
@@ -111,13 +94,3 @@ def _parse_setting(setting: str) -> tuple[str, int | float]:
     raise PhobosError.at(
         None, f"`{setting}` does not set a constant", help="write it as NAME=NUMBER"
     )
-
-
-def _span_of(place: Location | None, source: Input[str]) -> Span[str]:
-    """The characters of `source` that a location covers, at least one; all of line 1 for None."""
-    line, column = (1, 1) if place is None else (place.line, place.column)
-    starts = [0]
-    for text in source.content.split("\n"):
-        starts.append(starts[-1] + len(text) + 1)
-    start = starts[min(line, len(starts) - 1) - 1] + column - 1
-    return Span(start, start + 1, source)

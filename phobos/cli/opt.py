@@ -8,7 +8,6 @@ stdout holds the result alone.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import traceback
@@ -31,9 +30,10 @@ from xdsl.utils.exceptions import (
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
 
-from phobos.faults import diagnose, verify_located
 from phobos.cli.pass_list import full_name, parse_passes
+from phobos.cli.tool import Reporter
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
+from phobos.faults import diagnose, verify_located
 from phobos.plugin import PhFrontend
 
 _SPLIT_MARK = b"// -----"
@@ -263,20 +263,21 @@ def main(args: Sequence[str] | None = None) -> int:
 
     Wrong arguments end with SystemExit(2), as argparse has it.
     """
+    reporter = Reporter(debug="--debug" in (sys.argv if args is None else args))
+    exit_code = 0
+
+    def body() -> None:
+        nonlocal exit_code
+        try:
+            tool = PhobosOptMain(args)
+            tool.run()
+        except ArgSpecParseError as fault:  # not an Exception, so that nobody else would catch it
+            raise diagnose(fault) from None
+        exit_code = tool.exit_code
+
     checked_construction = Attribute.__post_init__
     try:
-        tool = PhobosOptMain(args)
-        tool.run()
-        return tool.exit_code
-    except BrokenPipeError:
-        # The reader of our output has left; keep the interpreter from flushing into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (Exception, ArgSpecParseError) as fault:
-        if "--debug" in (sys.argv if args is None else args):
-            traceback.print_exception(fault)
-        print(diagnose(fault), file=sys.stderr)
-        return 1
+        return reporter.guard(body) or exit_code
     finally:
         # xDSL's --disable-verify replaces this for the whole process.
         Attribute.__post_init__ = checked_construction

@@ -12,8 +12,11 @@ from dataclasses import fields
 
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
 
 from phobos.diagnostics import PhobosError, did_you_mean
+from phobos.faults import diagnose
+from phobos.pipeline import DEFAULT_PIPELINE
 
 DEFAULT = "default"
 """The word that stands for the passes of `phobos-compile`."""
@@ -27,10 +30,12 @@ PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
 def parse_passes(text: str, available: PassFactories) -> tuple[ModulePass, ...]:
     """The passes of a list, in order.
 
-    Raises PhobosError on a wrong name or option, and xDSL's ArgSpecParseError on text that is
-    no list of passes.
+    Raises PhobosError on a wrong name or option, and on text that is no list of passes.
     """
-    return tuple(_make(spec, available) for spec in _expand(text))
+    try:
+        return tuple(_make(spec, available) for spec in _expand(text))
+    except ArgSpecParseError as fault:  # not an Exception, so that nobody else would catch it
+        raise diagnose(fault) from None
 
 
 def full_name(name: str, available: PassFactories) -> str:
@@ -41,8 +46,6 @@ def full_name(name: str, available: PassFactories) -> str:
 def _expand(text: str) -> Iterable[ArgSpec]:
     for spec in parse_pipeline(text):
         if spec.name == DEFAULT:
-            from phobos.pipeline import DEFAULT_PIPELINE
-
             yield from parse_pipeline(DEFAULT_PIPELINE)
         else:
             yield spec

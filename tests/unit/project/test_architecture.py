@@ -23,11 +23,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "targets": {"dialects", "ir", "layout"},
     "transforms": {"analysis", "dialects", "ir", "layout", "targets"},
     "pipeline": {"transforms", "analysis", "dialects", "ir", "layout", "targets"},
-    "plugin": {"frontend", "targets", "dialects", "ir", "layout", "pipeline"},
+    "faults": {"ir"},
+    "plugin": {"faults", "frontend", "targets", "dialects", "ir", "layout", "pipeline"},
     "universe": {"plugin", "pipeline", "dialects", "transforms"},
     "emulator": {"targets"},
     "runtime": {"targets", "emulator"},
-    "driver": {"frontend", "pipeline", "transforms", "targets", "dialects", "ir", "runtime"},
+    "driver": {
+        "analysis",
+        "dialects",
+        "faults",
+        "frontend",
+        "ir",
+        "pipeline",
+        "runtime",
+        "targets",
+        "transforms",
+        "universe",
+    },
     "tune": {"runtime", "driver", "targets"},
     "kernels": {"driver", "runtime"},
 }
@@ -39,7 +51,7 @@ that a new one gets its place in the table.
 
 COMPILER = {
     "diagnostics", "layout", "dialects", "ir", "frontend", "analysis", "targets", "transforms",
-    "pipeline", "plugin", "universe",
+    "pipeline", "faults", "plugin", "universe",
 }  # fmt: skip
 """The rooms that need xDSL and the standard library alone."""
 
