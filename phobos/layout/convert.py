@@ -281,12 +281,7 @@ def _assemble(
         register ^ gf2.multiply(register_columns, shift)
         for (register, _), shift in zip(found.lanes, receive, strict=True)
     ]
-    units = [1 << bit for bit in range(len(reads))]
-    # Lanes that nobody reads may send anything: complete the readers to a basis with them.
-    reachable = gf2.independent(reads)
-    basis = gf2.Span((*reads, *gf2.independent(units, beyond=reachable)))
-    low = (1 << len(reads)) - 1
-    send_by_lane = [gf2.multiply(wants, (basis.solve(unit) or 0) & low) for unit in units]
+    send_by_lane = _send_masks(reads, wants)
 
     def sends(register: int, lane: int) -> int:
         return register ^ gf2.multiply(send_by_lane, lane)
@@ -303,10 +298,22 @@ def _assemble(
         ]
     return ShufflePlan(
         rounds=tuple(rounds),
-        send_by_lane=tuple(send_by_lane),
+        send_by_lane=send_by_lane,
         send_by_warp=tuple(sends(register, lane) for register, lane in found.warps),
         source_by_lane=tuple(reads),
         source_by_warp=tuple(lane for _, lane in found.warps),
         receive_by_lane=tuple(receive),
         registers=_all_values([held.solve(vector) or 0 for vector in target_registers]),
     )
+
+
+def _send_masks(reads: Sequence[int], wants: Sequence[int]) -> tuple[int, ...]:
+    """For each bit of the sending lane the register mask that serves the lane's readers.
+
+    Reading lane bit i reads at lane `reads[i]` and wants register `wants[i]`.  Lanes that nobody
+    reads may send anything.
+    """
+    units = [1 << bit for bit in range(len(reads))]
+    basis = gf2.Span((*reads, *gf2.independent(units, beyond=reads)))
+    readers = (1 << len(reads)) - 1
+    return tuple(gf2.multiply(wants, (basis.solve(unit) or 0) & readers) for unit in units)

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from phobos.layout import gf2
-from phobos.layout.build import REGISTER, ceil_pow2
+from phobos.layout.build import LANE_BITS, REGISTER, ceil_pow2, floor_pow2
 from phobos.layout.linear import LinearLayout
 from phobos.layout.queries import contiguous_vector, register_coordinates, thread_layout
 from phobos.layout.text import LayoutError
@@ -139,3 +139,15 @@ def owner_mask(layout: LinearLayout, threads: int) -> int:
         raise LayoutError(f"the layout needs {used} threads, the block has {threads}")
     beyond = (ceil_pow2(threads) - 1) & ~(used - 1)
     return flat.free_mask("thread") | beyond
+
+
+def has_whole_warps(threads: int) -> bool:
+    """True if in each warp of the block all lanes exist that a layout of it uses.
+
+    Otherwise the last warp holds copies in some lanes only, and shuffles that read the others are
+    undefined there: such copies must get their values in another way.
+
+    >>> [has_whole_warps(threads) for threads in (8, 24, 32, 96, 100)]
+    [True, False, True, True, False]
+    """
+    return threads % (1 << LANE_BITS) == 0 or threads == floor_pow2(threads)

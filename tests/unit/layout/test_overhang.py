@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from phobos.layout.build import elementwise_layout
 from phobos.layout.linear import LinearLayout
-from phobos.layout.overhang import Presence, TileLayout, covers, owner_mask
+from phobos.layout.overhang import Presence, TileLayout, covers, has_whole_warps, owner_mask
 from phobos.layout.text import LayoutError
 from tests.unit.layout.strategies import layouts
 
@@ -106,3 +106,10 @@ def test_wrong_extents_are_refused():
         TileLayout(layout, (4, 1))
     with pytest.raises(LayoutError, match="needs 32 threads, the block has 16"):
         owner_mask(elementwise_layout((64,), 32), 16)
+
+
+@given(st.integers(1, 1024))
+def test_whole_warps_have_every_lane_a_shuffle_may_read(threads):
+    lanes = elementwise_layout((1024,), threads).in_size("lane")
+    last = threads % 32 or min(threads, 32)
+    assert has_whole_warps(threads) == (last % lanes == 0)
