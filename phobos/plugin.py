@@ -60,26 +60,23 @@ class PhFrontend(Frontend):
 
 @dataclass(frozen=True)
 class PtxTarget(Target):
-    """Prints a module of the `ptx` dialect as PTX text."""
+    """Prints a module of the `ptx` dialect as PTX text.
+
+    `line_info` adds `.loc` directives, which name the source line of each instruction.
+    """
 
     name = "ph-ptx"
+
+    line_info: bool = False
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         """Write the PTX of the one `ptx.module` in `module`.
 
         Raises PhobosError if there is none, or more than one: a PTX file is one module.
         """
-        from phobos.dialects.ptx import PtxModuleOp
-        from phobos.targets.ptx.printer import print_ptx
+        from phobos.targets.ptx.printer import print_module
 
-        found = [op for op in module.walk() if isinstance(op, PtxModuleOp)]
-        if len(found) != 1:
-            raise PhobosError.at(
-                None,
-                f"PTX is printed from one `ptx.module`, and this IR has {len(found) or 'none'}",
-                help="`-p default` lowers a program to it" if not found else None,
-            )
-        output.write(print_ptx(found[0]))
+        output.write(print_module(module, line_info=self.line_info))
 
 
 def _parse_setting(setting: str) -> tuple[str, int | float]:

@@ -11,10 +11,11 @@ import argparse
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from inspect import signature
 from io import BytesIO
-from typing import IO
+from typing import IO, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
@@ -30,7 +31,7 @@ from xdsl.utils.exceptions import (
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
 
-from phobos.cli.pass_list import full_name, parse_passes
+from phobos.cli.pass_list import from_spec, full_name, parse_passes
 from phobos.cli.tool import Reporter
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
 from phobos.faults import diagnose, verify_located
@@ -126,7 +127,8 @@ class PhobosOptMain(xDSLOptMain):
             return super().parse_chunk(chunk, file_extension, start_offset)
         # Empty lines in front keep the line numbers of a later piece right.
         text = "\n" * start_offset + chunk.read().decode()
-        return PhFrontend.from_spec(spec).translate(text, self.get_input_name(), self.sources)
+        frontend = from_spec(PhFrontend, spec, "front end")
+        return frontend.translate(text, self.get_input_name(), self.sources)
 
     # Passes --------------------------------------------------------------------------------------
 
@@ -142,6 +144,15 @@ class PhobosOptMain(xDSLOptMain):
                 help=did_you_mean(name, names),
             )
         self.pipeline = PassPipeline(passes, self.between_passes)
+        self.check_target()
+
+    def check_target(self) -> None:
+        """Refuse wrong options of `-t` before any work is done."""
+        spec = parse_spec(self.args.target)
+        entry = self.available_targets[spec.name]
+        if not signature(entry).parameters:  # else it is one of xDSL's that takes no options
+            factory = cast(Callable[[], type[Target]], entry)
+            from_spec(factory(), spec, "target")
 
     def between_passes(
         self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from typing import TypeVar
 
-from xdsl.passes import ModulePass, get_pass_option_infos
-from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, ParameterListType, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.hints import type_repr
 
 from phobos.diagnostics import PhobosError, did_you_mean
 from phobos.faults import diagnose
@@ -22,6 +24,8 @@ DEFAULT = "default"
 """The word that stands for the passes of `phobos-compile`."""
 
 _PREFIX = "ph-"
+
+Convertible = TypeVar("Convertible", bound=ArgSpecConvertible)
 
 PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
 """Pass name -> factory of the pass's class."""
@@ -60,15 +64,21 @@ def _make(spec: ArgSpec, available: PassFactories) -> ModulePass:
             help=did_you_mean(spec.name, (*available, DEFAULT)),
         )
     kind = available[name]()
+    return from_spec(kind, ArgSpec(name, _with_flags(kind, spec)), "pass")
+
+
+def from_spec(kind: type[Convertible], spec: ArgSpec, what: str) -> Convertible:
+    """An instance made from `NAME{option=value}`; `what` is the word for it in errors.
+
+    Raises PhobosError if an option is unknown or its value of the wrong type.
+    """
     try:
-        return kind.from_spec(ArgSpec(name, _with_flags(kind, spec)))
+        return kind.from_spec(spec)
     except ValueError as fault:
-        options = ", ".join(
-            f"{option.name}: {option.expected_type}" for option in get_pass_option_infos(kind)
-        )
+        options = ", ".join(f"{option.name}: {type_repr(option.type)}" for option in fields(kind))
         raise PhobosError.at(
             None,
-            f"wrong options for pass `{name}`: {fault}",
+            f"wrong options for {what} `{spec.name}`: {fault}",
             help=f"its options are {options}" if options else "it has no options",
         ) from fault
 

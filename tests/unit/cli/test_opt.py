@@ -138,6 +138,8 @@ def test_a_flag_option_needs_no_value() -> None:
         (["-", "-o", "/missing/result.mlir"], "cannot open `/missing/result.mlir`"),
         (["-", "-p", "cse", "--print-after", "csee"], "did you mean `cse`?"),
         (["-", "-t", "ptx"], "error: "),
+        (["-", "-t", "ptx{lines=true}"], "wrong options for target `ptx`"),
+        (["-", "-f", "ph{chip=sm_80}"], "wrong options for front end `ph`"),
         (["-", "-f", "ph{set=BLOCK}"], "`BLOCK` does not set a constant"),
     ],
 )
