@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
+import torch  # pyright: ignore[reportMissingImports]
 
 import phobos
 
