@@ -104,7 +104,7 @@ class ExpressionParser(Cursor):
         """Parse operands joined by infix operators of at least the given precedence."""
         start = self.token
         self.enter()
-        left = self._parse_unary()
+        left = self._parse_unary() if self.kind in _UNARY else self._parse_postfix()
         height = self.height
         while True:
             entry = _BINARY.get(self.kind)
@@ -159,11 +159,21 @@ class ExpressionParser(Cursor):
             self.check_depth(self.height)
         return node
 
-    # Calls, subscripts, members ------------------------------------------------------------------
+    # Operands ------------------------------------------------------------------
 
     def _parse_postfix(self) -> ast.Expression:
         start = self.token
-        node = self._parse_primary()
+        kind = self.kind
+        self.height = 0
+        if kind == NAME:
+            node = self._parse_name()
+        elif kind == "(":
+            node = self._parse_group()
+        elif kind in _LITERALS:
+            self.advance()
+            node = _LITERALS[kind](start.text, self.place(start))
+        else:
+            self.fail_expected("an expression", help=self._operand_help())
         while self.kind in _POSTFIX:
             height = self.height
             if self.kind == "[":
@@ -257,18 +267,6 @@ class ExpressionParser(Cursor):
 
     # Primaries -----------------------------------------------------------------------------------
 
-    def _parse_primary(self) -> ast.Expression:
-        kind = self.kind
-        self.height = 0
-        if kind == NAME:
-            return self._parse_name()
-        if kind == "(":
-            return self._parse_group()
-        if kind in _LITERALS:
-            token = self.advance()
-            return _LITERALS[kind](token.text, self.place(token))
-        self.fail_expected("an expression", help=self._operand_help())
-
     def _operand_help(self) -> str | None:
         """What was probably meant, where an operand is missing."""
         before = self.previous.kind
@@ -278,6 +276,8 @@ class ExpressionParser(Cursor):
             return "an expression goes on in the next line only inside ( ) or [ ]"
         if self.kind == "." and self.peek(1).kind == INTEGER:
             return f"a number starts with a digit: `0.{self.peek(1).text}`"
+        if before == "," and self.kind in (")", "]"):
+            return f"there is no comma before `{self.kind}`"
         if self.kind == "+" and before != "+":
             return "there is no unary `+`"
         return _TORN_SIGNS.get((before, self.kind))

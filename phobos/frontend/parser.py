@@ -17,7 +17,7 @@ from phobos.frontend.cursor import (
     ProgramFailure,
     SyntaxFailure,
 )
-from phobos.frontend.lexer import END, INTEGER, NAME, Token, integer_value, tokenize
+from phobos.frontend.lexer import END, INTEGER, NAME, RESERVED, Token, integer_value, tokenize
 from phobos.frontend.statement_parser import StatementParser
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -110,6 +110,7 @@ class Parser(StatementParser):
 
     def _parse_declaration_with_attributes(self) -> ast.Kernel | ast.Function:
         start = self.token
+        self._indentation = start.column
         attributes: list[ast.Attribute] = []
         while self.kind == "@":
             attributes.append(self._parse_attribute())
@@ -172,6 +173,8 @@ class Parser(StatementParser):
             self.fail_expected("`(` and the parameters", help=help)
         opening = self.open_bracket()
         params: list[ast.Param] = []
+        if self.kind not in (NAME, ")") and self.kind not in RESERVED:
+            self.fail_unclosed("a parameter or `)`", opening)
         while self.kind != ")" or params:
             params.append(self._parse_param())
             if not self.accept(","):

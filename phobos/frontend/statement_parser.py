@@ -48,13 +48,15 @@ _FOREIGN_OPERATORS = {"and": "did you mean `&&`?", "or": "did you mean `||`?"}
 class StatementParser(ExpressionParser):
     """The part of the parser that reads blocks.
 
-    `_blocks` holds the `{` of the blocks that are open, and `_level` their number plus that of the
-    `else if` around the next token. `_misaligned` is the first `{` of the
-    declaration whose `}` does not line up with it; where a brace is missing, it is likely there.
+    `_blocks` holds the `{` of the blocks that are open, each with the indentation of the statement
+    that it belongs to, and `_level` their number plus that of the `else if` around the next token.
+    `_misaligned` is the first `{` of the declaration whose `}` does not line up with it; where a
+    brace is missing, it is likely there.
     """
 
-    _blocks: list[Token]
+    _blocks: list[tuple[Token, int]]
     _level = 0
+    _indentation = 1
     _misaligned: tuple[Token, Token] | None = None
 
     # Blocks --------------------------------------------------------------------------------------
@@ -65,14 +67,16 @@ class StatementParser(ExpressionParser):
         self._enter_level()
         opening = self.token
         outer_free, self.free = self.free, 0
-        self._blocks.append(opening)
+        indentation = self._indentation
+        self._blocks.append((opening, indentation))
         self.advance()
         statements = self._parse_statements()
         if self.kind != "}":
             self._fail_missing_brace()
-        self._note_alignment(opening, self.token)
+        self._note_alignment(opening, self.token, indentation)
         self._blocks.pop()
         self._level -= 1
+        self._indentation = indentation
         self.free = outer_free
         self.advance()
         return ast.Block(tuple(statements), span=self.span_from(opening))
@@ -95,10 +99,15 @@ class StatementParser(ExpressionParser):
         statements: list[ast.Statement] = []
         while True:
             while self.kind in (NEWLINE, ";"):
-                self.skip_newline() if self.kind == NEWLINE else self.advance()
+                if self.kind == NEWLINE:
+                    self.skip_newline()
+                else:
+                    self.advance()
             if self.kind in ("}", END):
                 return statements
             position, level = self.position, self._level
+            if self.token.first_on_line:
+                self._indentation = self.token.column
             try:
                 statements.append(self._parse_statement())
                 self._check_statement_end()
@@ -136,7 +145,7 @@ class StatementParser(ExpressionParser):
             self.advance()
         while self.token.kind not in ("}", ";", END):
             kind = self.token.kind
-            if self.token.first_on_line:
+            if self.token.first_on_line and self.position != start:
                 surely = kind in STATEMENT_WORDS or kind in DECLARATION_WORDS
                 if open_brackets <= 0 or surely:
                     self.kind = NEWLINE
@@ -150,21 +159,14 @@ class StatementParser(ExpressionParser):
                 open_brackets += (kind in ("(", "[")) - (kind in (")", "]"))
                 self.advance()
 
-    def _note_alignment(self, opening: Token, closing: Token) -> None:
+    def _note_alignment(self, opening: Token, closing: Token, indentation: int) -> None:
         if self._misaligned is not None or opening.line == closing.line:
             return
-        if closing.first_on_line and closing.column != self._indentation(opening):
+        if closing.first_on_line and closing.column != indentation:
             self._misaligned = (opening, closing)
 
-    def _indentation(self, token: Token) -> int:
-        """The column where the line of a token begins."""
-        index = self.tokens.index(token)
-        while not self.tokens[index].first_on_line:
-            index -= 1
-        return self.tokens[index].column
-
     def _fail_missing_brace(self) -> NoReturn:
-        opening = self._blocks[-1]
+        opening, _ = self._blocks[-1]
         notes = [Note("`{` opened here", self.place(opening))]
         if self._misaligned is not None:
             opening, closing = self._misaligned
@@ -180,7 +182,8 @@ class StatementParser(ExpressionParser):
 
     def _fail_inner_declaration(self) -> NoReturn:
         """Report a declaration in a block; a brace is missing unless it is indented like one."""
-        if self.token.column <= self._indentation(self._blocks[-1]):
+        _, indentation = self._blocks[-1]
+        if self.token.column <= indentation:
             self._fail_missing_brace()
         message = f"`{self.kind}` cannot stand in a block"
         help = "kernels and functions are declared outside of each other"
