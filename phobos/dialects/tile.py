@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     IndexType,
-    IntAttr,
+    IntegerAttr,
     IntegerType,
     MemRefType,
     StringAttr,
@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i8,
     i32,
+    i64,
 )
 from xdsl.ir import Attribute, Data, Dialect, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
@@ -46,6 +47,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from phobos.dialects.elementwise import ELEMENTWISE
 from phobos.layout import LinearLayout
 
 I1 = IntegerType(1)
@@ -146,7 +148,7 @@ class LoadOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     result = result_def(TensorType)
     in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
-    vector = opt_prop_def(IntAttr)
+    vector = opt_prop_def(IntegerAttr.constr(i64))
     traits = traits_def(MemoryReadEffect())
     assembly_format = (
         "$mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)? attr-dict"
@@ -175,7 +177,7 @@ class StoreOp(IRDLOperation):
     mem = operand_def(MemRefType)
     indices = var_operand_def(IndexType)
     in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
-    vector = opt_prop_def(IntAttr)
+    vector = opt_prop_def(IntegerAttr.constr(i64))
     traits = traits_def(MemoryWriteEffect())
     assembly_format = (
         "$value `,` $mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)? attr-dict"
@@ -405,6 +407,17 @@ class AssertOp(IRDLOperation):
 
 Tile = Dialect(
     "tile",
-    [LoadOp, StoreOp, SplatOp, BroadcastOp, SelectOp, ConvertLayoutOp, Dp4aOp, RunDotOp, AssertOp],
+    [
+        LoadOp,
+        StoreOp,
+        SplatOp,
+        BroadcastOp,
+        SelectOp,
+        ConvertLayoutOp,
+        Dp4aOp,
+        RunDotOp,
+        AssertOp,
+        *ELEMENTWISE.values(),
+    ],
     [LayoutAttr, SharedAttr],
 )

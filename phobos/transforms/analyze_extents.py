@@ -26,11 +26,12 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FixedBitwidthType,
-    IntAttr,
+    IntegerAttr,
     MemRefType,
     ModuleOp,
     TensorType,
     VectorType,
+    i64,
 )
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -81,11 +82,11 @@ def _annotate(access: Operation, ranges: Ranges) -> None:
         ]
         width = vector_width(mem, indices, lengths[-1], ranges, masked=not flags[-1])
         access.properties["in_bounds"] = tile.bounds_array(flags)
-        access.properties["vector"] = IntAttr(width)
+        access.properties["vector"] = IntegerAttr(width, i64)
     else:
         assert isinstance(shape, VectorType)
         width = vector_width(mem, indices, shape.get_shape()[-1], ranges, masked=False)
-        access.attributes[VECTOR] = IntAttr(width)
+        access.attributes[VECTOR] = IntegerAttr(width, i64)
 
 
 def stays_inside(mem: SSAValue, axis: int, start: SSAValue, length: int, ranges: Ranges) -> bool:

@@ -26,7 +26,6 @@ from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FixedBitwidthType,
-    IntAttr,
     ModuleOp,
     TensorType,
 )
@@ -194,7 +193,7 @@ def _vector(tiles: _TileClass, threads: int) -> int:
 
 
 def _proven(access: tile.LoadOp | tile.StoreOp) -> int:
-    return access.vector.data if isinstance(access.vector, IntAttr) else 1
+    return access.vector.value.data if access.vector is not None else 1
 
 
 def _element_bytes(access: tile.LoadOp | tile.StoreOp) -> int:

@@ -1,7 +1,7 @@
 """`ph-select-contraction`: choose the instructions that a contraction is made of.
 
-    %a32 = arith.extsi %a : vector<16xi8> to vector<16xi32>
-    %b32 = arith.extsi %b : vector<16xi8> to vector<16xi32>
+    %a32 = tile.extsi %a : vector<16xi8> to vector<16xi32>
+    %b32 = tile.extsi %b : vector<16xi8> to vector<16xi32>
     %p = arith.muli %a32, %b32 : vector<16xi32>
     %s = vector.reduction <add>, %p : vector<16xi32> into i32
     -->
@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, VectorType, i8, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from phobos.dialects import tile
+from phobos.dialects import elementwise, tile
 from phobos.ir.kernel import kernels
 from phobos.ir.rewrite import insert_before
 
@@ -73,9 +73,9 @@ def _to_run_dot(op: vector.ReductionOp) -> None:
 def _bytes(value: SSAValue) -> tuple[SSAValue, bool] | None:
     """The run of bytes that a value widens to 32 bits, and whether without sign."""
     owner = value.owner
-    if not isinstance(owner, arith.ExtSIOp | arith.ExtUIOp):
+    if not isinstance(owner, elementwise.ExtSIOp | elementwise.ExtUIOp):
         return None
     run = owner.input.type
     if not isinstance(run, VectorType) or run.element_type != i8 or run.get_shape()[-1] % 4:
         return None
-    return owner.input, isinstance(owner, arith.ExtUIOp)
+    return owner.input, isinstance(owner, elementwise.ExtUIOp)

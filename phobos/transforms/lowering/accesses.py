@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import IntAttr, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
@@ -149,7 +149,7 @@ def _point_store(low: Lowering, op: Operation) -> None:
 def _vector_width(op: Operation, length: int) -> int:
     """Elements an access of the run may move: what `ph-analyze-extents` proved."""
     proven = op.attributes.get(VECTOR)
-    width = proven.data if isinstance(proven, IntAttr) else 1
+    width = proven.value.data if isinstance(proven, IntegerAttr) else 1
     while length % width:
         width //= 2
     return width

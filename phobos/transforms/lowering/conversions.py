@@ -6,10 +6,13 @@ rounds to nearest even; integers wrap when narrowed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
+from phobos.dialects.elementwise import ELEMENTWISE
 from phobos.dialects.ptx import B16, B32
 from phobos.transforms.lowering.registers import BF16, F32, F64, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -189,7 +192,9 @@ def _unsigned(low: Lowering, value: SSAValue, source: Kind, target: Kind) -> SSA
     return int_to_int(low, value, source, target, signed=False)
 
 
-_CONVERSIONS = {
+_Conversion = Callable[[Lowering, SSAValue, Kind, Kind], SSAValue]
+
+_CONVERSIONS: dict[type[Operation], _Conversion] = {
     arith.ExtFOp: _float,
     arith.TruncFOp: _float,
     arith.SIToFPOp: _signed_int_to_float,
@@ -215,5 +220,7 @@ def _convert(low: Lowering, op: Operation) -> None:
         results.append(done[value])
     low.set(op.results[0], *results)
 
+
+_CONVERSIONS |= {ELEMENTWISE[cls]: rule for cls, rule in _CONVERSIONS.items() if cls in ELEMENTWISE}
 
 HANDLERS: dict[type[Operation], Handler] = dict.fromkeys(_CONVERSIONS, _convert)

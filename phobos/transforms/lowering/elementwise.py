@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
+from phobos.dialects.elementwise import CmpFOp, CmpIOp
 from phobos.dialects.ptx import Instruction
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering.conversions import clean, narrow_to_half, widen_half
@@ -162,7 +163,7 @@ _FLOAT_PREDICATES = {
 
 
 def _compare_float(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
-    assert isinstance(op, arith.CmpfOp)
+    assert isinstance(op, arith.CmpfOp | CmpFOp)
     number = op.predicate.value.data
     if number in (0, 15):
         return low.build.true() if number else low.build.false()
@@ -234,7 +235,7 @@ _FIRST_UNSIGNED = 6
 def _compare_integer(
     low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]
 ) -> SSAValue:
-    assert isinstance(op, arith.CmpiOp)
+    assert isinstance(op, arith.CmpiOp | CmpIOp)
     number = op.predicate.value.data
     comparison = _INTEGER_PREDICATES[number]
     if kind.bits == 1:
@@ -351,6 +352,7 @@ _RULES: dict[type[Operation], Rule] = {
     math.TruncOp: _unary_in_f32(ptx.CvtOp, "rzi.f32.f32", "rzi.f64.f64"),
     math.FmaOp: _fma,
     arith.CmpfOp: _compare_float,
+    CmpFOp: _compare_float,
     arith.AddiOp: _integer(ptx.AddOp),
     arith.SubiOp: _integer(ptx.SubOp),
     arith.MuliOp: _integer(ptx.MulOp, "lo."),
@@ -370,6 +372,7 @@ _RULES: dict[type[Operation], Rule] = {
     arith.ShRSIOp: _shift_right(signed=True),
     arith.ShRUIOp: _shift_right(signed=False),
     arith.CmpiOp: _compare_integer,
+    CmpIOp: _compare_integer,
     math.CtPopOp: _count(ptx.PopcOp),
     math.CountLeadingZerosOp: _count(ptx.ClzOp),
 }

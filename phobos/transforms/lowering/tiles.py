@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
@@ -68,7 +68,7 @@ def _access(low: Lowering, op: tile.LoadOp | tile.StoreOp, value: SSAValue) -> _
         start if part is None else _plus(low, start, low.to_index(part))
         for start, part in zip((low.scalar(index) for index in op.indices), thread, strict=True)
     ]
-    proven = op.vector.data if isinstance(op.vector, IntAttr) else 1
+    proven = op.vector.value.data if op.vector is not None else 1
     width = min(proven, MAX_BYTES // kind.bytes, contiguous_vector(layout, len(shape) - 1))
     return _Access(low, op, value, kind, layout, shape, width, coordinates, thread)
 

@@ -1,0 +1,102 @@
+// RUN: phobos-opt %s --split-input-file --verify-diagnostics --parsing-diagnostics | filecheck %s
+
+// CHECK: tile.load: 2 subscripts expected, got 1
+func.func @subscripts(%A: memref<?x?xf32>, %i: index) {
+  %a = tile.load %A[%i] : memref<?x?xf32> -> tensor<8x64xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.load: the tile has 1 axes, the tensor 2
+func.func @rank(%A: memref<?x?xf32>, %i: index) {
+  %a = tile.load %A[%i, %i] : memref<?x?xf32> -> tensor<64xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.store: the tensor holds f32, the tile f16
+func.func @element(%A: memref<?xf32>, %t: tensor<64xf16>, %i: index) {
+  tile.store %t, %A[%i] : tensor<64xf16>, memref<?xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.load: a tile's extents are constants of at least 1
+func.func @dynamic(%A: memref<?xf32>, %i: index) {
+  %a = tile.load %A[%i] : memref<?xf32> -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.load: in_bounds names 2 axes of 1
+func.func @bounds(%A: memref<?xf32>, %i: index) {
+  %a = tile.load %A[%i] in_bounds [true, true] : memref<?xf32> -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.broadcast: axis 0 has extent 2, which is neither 1 nor 8
+func.func @broadcast(%t: tensor<2x64xf32>) {
+  %a = tile.broadcast %t : tensor<2x64xf32> -> tensor<8x64xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.splat of f32 into elements of f16
+func.func @splat(%x: f32) {
+  %a = tile.splat %x : f32 -> tensor<8xf16>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.select of tensor<8xf32> by tensor<4xi1>: an i1 of its shape expected
+func.func @select(%c: tensor<4xi1>, %t: tensor<8xf32>) {
+  %a = tile.select %c, %t, %t : tensor<4xi1>, tensor<8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.run_dot takes a multiple of 4 bytes, got vector<6xi8>
+func.func @run_dot(%a: vector<6xi8>, %c: i32) {
+  %r = tile.run_dot %a, %a, %c : vector<6xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: not a layout
+func.func @layout(%t: tensor<8xf32, #tile.layout<"register=[[3">>) {
+  func.return
+}
+
+// -----
+
+// CHECK: tile.extsi makes integers wider: i8 to i8
+func.func @extsi(%t: tensor<8xi8>) {
+  %a = tile.extsi %t : tensor<8xi8> to tensor<8xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.sitofp keeps the shape of a tile or run: tensor<8xi8> to tensor<4xf32>
+func.func @cast_shape(%t: tensor<8xi8>) {
+  %a = tile.sitofp %t : tensor<8xi8> to tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: `less` is no predicate; expected eq, ne, slt
+func.func @predicate(%t: tensor<8xi8>) {
+  %a = tile.cmpi less, %t, %t : tensor<8xi8>
+  func.return
+}

@@ -1,0 +1,52 @@
+// RUN: phobos-opt %s | phobos-opt -f mlir | filecheck %s
+
+func.func @tiles(%A: memref<?x?xf32>, %row: memref<64xi8>, %i: index, %x: f32, %p: i1) {
+  // CHECK: %a = tile.load %A[%i, %i] : memref<?x?xf32> -> tensor<8x64xf32>
+  %a = tile.load %A[%i, %i] : memref<?x?xf32> -> tensor<8x64xf32>
+  // CHECK-NEXT: %b = tile.load %A[%i, %i] in_bounds [true, false] vector 4 : memref<?x?xf32> -> tensor<1x64xf32>
+  %b = tile.load %A[%i, %i] in_bounds [true, false] vector 4 : memref<?x?xf32> -> tensor<1x64xf32>
+  // CHECK-NEXT: %c = tile.splat %x : f32 -> tensor<8x64xf32>
+  %c = tile.splat %x : f32 -> tensor<8x64xf32>
+  // CHECK-NEXT: %d = tile.broadcast %b : tensor<1x64xf32> -> tensor<8x64xf32>
+  %d = tile.broadcast %b : tensor<1x64xf32> -> tensor<8x64xf32>
+  %less = tile.cmpf olt, %c, %d : tensor<8x64xf32>
+  // CHECK: %e = tile.select %less, %c, %d : tensor<8x64xi1>, tensor<8x64xf32>
+  %e = tile.select %less, %c, %d : tensor<8x64xi1>, tensor<8x64xf32>
+  // CHECK-NEXT: tile.store %e, %A[%i, %i] in_bounds [false, true] vector 2 : tensor<8x64xf32>, memref<?x?xf32>
+  tile.store %e, %A[%i, %i] in_bounds [false, true] vector 2 : tensor<8x64xf32>, memref<?x?xf32>
+  // CHECK-NEXT: tile.assert %p, "all is well"
+  tile.assert %p, "all is well"
+  func.return
+}
+
+func.func @runs(%a: vector<16xi8>, %b: vector<16xi8>, %w: i32) {
+  // CHECK: %r = tile.run_dot %a, %b unsigned, %w : vector<16xi8>
+  %r = tile.run_dot %a, %b unsigned, %w : vector<16xi8>
+  // CHECK-NEXT: %q = tile.dp4a %w unsigned, %w, %r
+  %q = tile.dp4a %w unsigned, %w, %r
+  func.return
+}
+
+// CHECK-LABEL: @layouts
+func.func @layouts(%t: tensor<8xf32, #tile.layout<"register=[[4]] lane=[[1], [2]] warp=[] -> [8]">>) {
+  // CHECK: tile.convert_layout %t : tensor<8xf32, #tile.layout<"register=[{{\[}}4]] lane=[{{\[}}1], [2]] warp=[] -> [8]">> -> tensor<8xf32, #tile.layout<"register=[{{\[}}1]] lane=[{{\[}}2], [4]] warp=[] -> [8]">>
+  %u = tile.convert_layout %t : tensor<8xf32, #tile.layout<"register=[[4]] lane=[[1], [2]] warp=[] -> [8]">> -> tensor<8xf32, #tile.layout<"register=[[1]] lane=[[2], [4]] warp=[] -> [8]">>
+  // CHECK: memref.alloca() : memref<8xf32, #tile.shared>
+  %s = memref.alloca() : memref<8xf32, #tile.shared>
+  func.return
+}
+
+// CHECK-LABEL: @elementwise
+func.func @elementwise(%t: tensor<8xi8>, %r: vector<4xf32>) {
+  // CHECK: %a = tile.extsi %t : tensor<8xi8> to tensor<8xi32>
+  %a = tile.extsi %t : tensor<8xi8> to tensor<8xi32>
+  // CHECK-NEXT: %b = tile.sitofp %a : tensor<8xi32> to tensor<8xf32>
+  %b = tile.sitofp %a : tensor<8xi32> to tensor<8xf32>
+  // CHECK-NEXT: %c = tile.fptoui %r : vector<4xf32> to vector<4xi8>
+  %c = tile.fptoui %r : vector<4xf32> to vector<4xi8>
+  // CHECK-NEXT: %d = tile.cmpi slt, %a, %a : tensor<8xi32>
+  %d = tile.cmpi slt, %a, %a : tensor<8xi32>
+  // CHECK-NEXT: %e = tile.cmpf une, %r, %r : vector<4xf32>
+  %e = tile.cmpf une, %r, %r : vector<4xf32>
+  func.return
+}
