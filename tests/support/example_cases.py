@@ -1,192 +1,173 @@
-"""The programs under examples/ with inputs, grids and what NumPy says they compute.
+"""For each program in examples/: what it computes, in NumPy, and the launches it is tried with.
 
-Shared by the tests on the emulator and those on a GPU. Sizes are awkward on purpose: one element,
-one past a tile, primes, and extents that no power of two divides.
+Extents are awkward ones: 1, one past a tile, odd numbers, and such that several tiles and a rest
+are needed on each axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import ml_dtypes
-import numpy as np
-from numpy.typing import NDArray
+from phobos.targets.ptx.contract import KernelContract
+from tests.support.cases import Arrays, Case, Reference
 
-FOLDER = Path(__file__).parents[2] / "examples"
-Array = NDArray[Any]
-Dims = tuple[int, ...]
-Grid = tuple[int, int, int]
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
+MULTIPLES_OF_4 = (4, 100, 1000)
+"""Extents that keep the default promise, so that the default PTX serves them."""
+ODD_EXTENTS = (1, 3, 17, 97)
 
-@dataclass(frozen=True)
-class Problem:
-    """Arguments of one launch and the arrays that outputs must equal, by argument number."""
-
-    arguments: list[Any]
-    expected: dict[int, Array]
-    tolerance: float = 1e-6
-
-    def check(self) -> None:
-        """Assert that the outputs are right; call it when the kernel has run."""
-        for number, expected in self.expected.items():
-            np.testing.assert_allclose(
-                self.arguments[number].astype(np.float64),
-                expected,
-                rtol=self.tolerance,
-                atol=self.tolerance * max(1.0, float(np.max(np.abs(expected)))),
-            )
+Scalars = Mapping[str, float]
+Dims = dict[str, int]
 
 
 @dataclass(frozen=True)
 class Example:
-    """One program: how to make a problem of given extents, and the grid to launch."""
+    """How to try one program.
+
+    `shapes` maps one awkward extent and the kernel's constants to the extents of a launch.
+    """
 
     file: str
     kernel: str
-    problem: Callable[[np.random.Generator, Dims], Problem]
-    grid: Callable[[Dims], Grid]
-    sizes: tuple[Dims, ...]
-    constants: dict[str, int] = field(default_factory=dict)
-    infers_grid: bool = True
+    reference: Reference
+    shapes: Callable[[int, Mapping[str, float]], Dims]
+    scalars: Mapping[str, float] | None = None
+    grid: Callable[[Dims], tuple[int, ...]] | None = None
+    relative: float = 1e-6
+    absolute: float = 1e-6
+    extents: tuple[int, ...] = (*MULTIPLES_OF_4, *ODD_EXTENTS)
+    tile: str | None = None
 
     @property
-    def source(self) -> str:
-        """The program's text."""
-        return (FOLDER / f"{self.file}.ph").read_text()
+    def path(self) -> Path:
+        """The program."""
+        return EXAMPLES / self.file
+
+    def case(self, dims: Dims) -> Case:
+        """A launch with these extents."""
+        return Case(
+            self.reference,
+            dims,
+            self.scalars or {},
+            None if self.grid is None else self.grid(dims),
+            self.relative,
+            self.absolute,
+        )
+
+    def cases(self, kernel: KernelContract, *, multiple: int = 1) -> list[Case]:
+        """The launches whose extents are all multiples of `multiple`.
+
+        Beside the fixed extents there is one past a tile, and a tile and `multiple` more.
+        """
+        constants = kernel.constants
+        extents = list(self.extents)
+        if self.tile is not None:
+            extents += [int(constants[self.tile]) + 1, int(constants[self.tile]) + multiple]
+        shapes = [self.shapes(extent, constants) for extent in dict.fromkeys(extents)]
+        return [
+            self.case(dims)
+            for dims in shapes
+            if all(extent % multiple == 0 for extent in dims.values())
+        ]
 
 
-def ceildiv(dividend: int, divisor: int) -> int:
-    """The quotient rounded up."""
-    return -(-dividend // divisor)
+def saxpy(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"out": scalars["alpha"] * tensors["x"] + tensors["y"]}
 
 
-def poisoned(shape: Dims, dtype: Any = np.float32) -> Array:
-    """An output that shows every element that is not written."""
-    if np.issubdtype(dtype, np.integer):
-        return np.full(shape, np.iinfo(dtype).min, dtype)
-    return np.full(shape, np.nan, dtype)
+def scale(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"out": scalars["alpha"] * tensors["x"]}
 
 
-def normal(rng: np.random.Generator, shape: Dims, dtype: Any = np.float32) -> Array:
-    """Normally distributed numbers."""
-    return rng.standard_normal(shape).astype(dtype)
+def row_sum(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"O": tensors["X"].sum(axis=1, keepdims=True)}
 
 
-def wide(array: Array) -> Array:
-    """The array in float64, to compute what is expected."""
-    return array.astype(np.float64)
+def matvec(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"O": tensors["A"] @ tensors["W"].T}
 
 
-def saxpy(rng: np.random.Generator, dims: Dims) -> Problem:
-    x, y = normal(rng, dims), normal(rng, dims)
-    return Problem([x, y, poisoned(dims), np.float32(2.5)], {2: 2.5 * wide(x) + wide(y)})
+def copy2d(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"B": tensors["A"]}
 
 
-def scale(rng: np.random.Generator, dims: Dims) -> Problem:
-    x = normal(rng, dims)
-    return Problem([x, poisoned(dims), np.float32(-1.5)], {1: -1.5 * wide(x)})
+def axpby(tensors: Arrays, scalars: Scalars) -> Arrays:
+    scaled = scalars["alpha"] * tensors["X"] + scalars["beta"] * tensors["Y"]
+    return {"Z": scaled + tensors["bias"]}
 
 
-def row_sum(rng: np.random.Generator, dims: Dims) -> Problem:
-    x = normal(rng, dims)
-    sums = wide(x).sum(axis=1, keepdims=True)
-    return Problem([x, poisoned((dims[0], 1))], {1: sums}, tolerance=1e-5)
+def batch_add(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"C": tensors["A"] + tensors["B"]}
 
 
-def matvec(rng: np.random.Generator, dims: Dims) -> Problem:
-    n, k = dims
-    a, w = normal(rng, (1, k)), normal(rng, dims)
-    return Problem([a, w, poisoned((1, n))], {2: wide(a) @ wide(w).T}, tolerance=1e-5)
+def gemm(tensors: Arrays, scalars: Scalars) -> Arrays:
+    product = tensors["A"] @ tensors["B"]
+    return {"C": scalars["alpha"] * product + scalars["beta"] * tensors["C"]}
 
 
-def matvec_i8(rng: np.random.Generator, dims: Dims) -> Problem:
-    n, k = dims
-    a, w = (rng.integers(-128, 128, shape, np.int8) for shape in ((1, k), dims))
-    exact = a.astype(np.int64) @ w.astype(np.int64).T
-    return Problem([a, w, poisoned((1, n), np.int32)], {2: exact}, tolerance=0.0)
+def vector(extent: int, constants: Mapping[str, float]) -> Dims:
+    return {"N": extent}
 
 
-def copy2d(rng: np.random.Generator, dims: Dims) -> Problem:
-    a = normal(rng, dims)
-    return Problem([a, poisoned(dims)], {1: wide(a)}, tolerance=0.0)
+def matrix(extent: int, constants: Mapping[str, float]) -> Dims:
+    """Few rows and many columns, so that a launch stays small."""
+    return {"M": min(extent, 36), "N": extent}
 
 
-def axpby(rng: np.random.Generator, dims: Dims) -> Problem:
-    x, y = (normal(rng, dims, ml_dtypes.bfloat16) for _ in range(2))
-    bias = normal(rng, (1, dims[1]), np.float16)
-    expected = 0.5 * wide(x) - 2.0 * wide(y) + wide(bias)
-    arguments = [x, y, bias, poisoned(dims), np.float32(0.5), np.float32(-2.0)]
-    return Problem(arguments, {3: expected})
+def weights(extent: int, constants: Mapping[str, float]) -> Dims:
+    return {"K": extent, "N": min(extent, 20)}
 
 
-def batch_add(rng: np.random.Generator, dims: Dims) -> Problem:
-    a, b = normal(rng, dims), normal(rng, dims)
-    return Problem([a, b, poisoned(dims)], {2: wide(a) + wide(b)})
+def whole_tiles(extent: int, constants: Mapping[str, float]) -> Dims:
+    """One tile along M, two along N, some along K: gemm takes whole tiles only."""
+    tile_m, tile_n, tile_k = (int(constants[name]) for name in ("TILE_M", "TILE_N", "TILE_K"))
+    return {"M": tile_m, "N": 2 * tile_n, "K": extent * tile_k}
 
 
-def gemm(rng: np.random.Generator, dims: Dims) -> Problem:
-    m, n, k = dims
-    a, b, c = normal(rng, (m, k)), normal(rng, (k, n)), normal(rng, (m, n))
-    expected = 0.5 * (wide(a) @ wide(b)) + 2.0 * wide(c)
-    return Problem([a, b, c, np.float32(0.5), np.float32(2.0)], {2: expected}, tolerance=1e-5)
+def eighths(dims: Dims) -> tuple[int, ...]:
+    return (-(-dims["N"] // 8),)
 
 
-VECTOR_SIZES = ((1,), (3,), (4,), (17,), (97,), (100,), (1000,), (1025,))
-MATRIX_SIZES = ((1, 1), (4, 4), (3, 97), (33, 65), (17, 129), (100, 100), (2, 1000))
-
-EXAMPLES = (
+ALL = (
+    Example("saxpy_fp32.ph", "saxpy", saxpy, vector, {"alpha": 2.5}, tile="BLOCK"),
     Example(
-        "saxpy_fp32", "saxpy", saxpy,
-        grid=lambda dims: (ceildiv(dims[0], 16), 1, 1),
-        sizes=VECTOR_SIZES,
+        "scale.ph", "scale", scale, vector, {"alpha": -1.5}, lambda dims: (3,), tile="BLOCK",
     ),
     Example(
-        "scale", "scale", scale,
-        grid=lambda dims: (2, 1, 1),
-        sizes=(*VECTOR_SIZES, (5000,)),
-        infers_grid=False,
+        "row_sum.ph", "row_sum", row_sum, lambda k, _: {"R": min(k, 20), "K": k},
+        grid=lambda dims: (dims["R"],), absolute=2e-5,
+    ),
+    Example("matvec.ph", "matvec", matvec, weights, grid=eighths, absolute=5e-5),
+    Example("matvec_i8.ph", "matvec_i8", matvec, weights, grid=eighths),
+    Example("copy2d.ph", "copy2d", copy2d, matrix, relative=0, absolute=0, tile="TILE_N"),
+    Example(
+        "axpby_bf16.ph", "axpby", axpby, matrix, {"alpha": 0.75, "beta": -2.0}, tile="TILE_N",
+        absolute=3e-6,
     ),
     Example(
-        "row_sum", "row_sum", row_sum,
-        grid=lambda dims: (dims[0], 1, 1),
-        sizes=((1, 1), (4, 4), (2, 97), (3, 100), (2, 1000), (5, 257)),
-        infers_grid=False,
+        "batch_add.ph", "batch_add", batch_add,
+        lambda n, _: {"BATCH": min(n, 4), "M": min(n, 12), "N": n}, tile="TILE_N",
     ),
     Example(
-        "matvec", "matvec", matvec,
-        grid=lambda dims: (ceildiv(dims[0], 8), 1, 1),
-        sizes=((1, 1), (4, 4), (17, 97), (9, 100), (8, 1000), (3, 33)),
-        infers_grid=False,
-    ),
-    Example(
-        "matvec_i8", "matvec_i8", matvec_i8,
-        grid=lambda dims: (ceildiv(dims[0], 8), 1, 1),
-        sizes=((1, 1), (4, 16), (17, 97), (9, 100), (8, 1000), (3, 528)),
-        infers_grid=False,
-    ),
-    Example(
-        "copy2d", "copy2d", copy2d,
-        grid=lambda dims: (ceildiv(dims[0], 32), ceildiv(dims[1], 64), 1),
-        sizes=MATRIX_SIZES,
-    ),
-    Example(
-        "axpby_bf16", "axpby", axpby,
-        grid=lambda dims: (ceildiv(dims[0], 16), ceildiv(dims[1], 128), 1),
-        sizes=MATRIX_SIZES,
-    ),
-    Example(
-        "batch_add", "batch_add", batch_add,
-        grid=lambda dims: (ceildiv(dims[1], 8), ceildiv(dims[2], 128), dims[0]),
-        sizes=((1, 1, 1), (2, 4, 4), (3, 9, 129), (2, 17, 97), (1, 100, 100)),
-    ),
-    Example(
-        "gemm_fp32", "gemm", gemm,
-        grid=lambda dims: (dims[0] // 32, dims[1] // 32, 1),
-        sizes=((32, 32, 4), (64, 32, 100), (32, 96, 12)),
-        infers_grid=False,
+        "gemm_fp32.ph", "gemm", gemm, whole_tiles, {"alpha": 1.25, "beta": -0.5}, extents=(1, 5),
+        absolute=2e-5,
     ),
 )  # fmt: skip
-"""Every program of the folder; a test checks that none is missing."""
+
+
+def large_shapes(example: Example) -> Dims:
+    """Extents that fill a GPU, for tests on one."""
+    return {
+        "saxpy": {"N": (1 << 22) + 1},
+        "scale": {"N": (1 << 22) + 1},
+        "row_sum": {"R": 1003, "K": 4099},
+        "matvec": {"N": 4099, "K": 4099},
+        "matvec_i8": {"N": 4099, "K": 4099},
+        "copy2d": {"M": 2051, "N": 4099},
+        "axpby": {"M": 2051, "N": 4099},
+        "batch_add": {"BATCH": 17, "M": 515, "N": 1027},
+        "gemm": {"M": 512, "N": 256, "K": 512},
+    }[example.kernel]
