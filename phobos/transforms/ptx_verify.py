@@ -120,7 +120,7 @@ def _listed(names: list[str]) -> str:
 
 def _unknown_locations(module: PtxModuleOp) -> Iterator[Diagnostic]:
     for op in module.walk():
-        if isinstance(op.location, UnknownLoc):
+        if op is not module and isinstance(op.location, UnknownLoc):
             yield _error(op, f"internal error: `{op.name}` does not know where it comes from")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntAttr, LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, OpTraits, Region
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -148,6 +148,7 @@ class EntryOp(Operation):
         maxntid: tuple[int, ...] | None = None,
         minnctapersm: int | None = None,
         maxnreg: int | None = None,
+        location: LocationAttr | None = None,
     ) -> EntryOp:
         """Make a kernel with one empty block."""
         properties: dict[str, Attribute] = {
@@ -159,7 +160,7 @@ class EntryOp(Operation):
         for key, value in (("minnctapersm", minnctapersm), ("maxnreg", maxnreg)):
             if value is not None:
                 properties[key] = IntAttr(value)
-        return EntryOp.create(properties=properties, regions=(Region(Block()),))
+        return EntryOp.create(properties=properties, regions=(Region(Block()),), location=location)
 
     @property
     def sym_name(self) -> str:
@@ -250,7 +251,14 @@ class SharedOp(Operation):
     traits: ClassVar[OpTraits] = OpTraits(lambda: (SymbolOpInterface(),))
 
     @staticmethod
-    def make(name: str, size: int, align: int = 16, *, is_extern: bool = False) -> SharedOp:
+    def make(
+        name: str,
+        size: int,
+        align: int = 16,
+        *,
+        is_extern: bool = False,
+        location: LocationAttr | None = None,
+    ) -> SharedOp:
         """Make a variable of ``size`` bytes, or one whose size the launch decides."""
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(name),
@@ -259,7 +267,7 @@ class SharedOp(Operation):
         }
         if is_extern:
             properties["extern"] = UnitAttr()
-        return SharedOp.create(properties=properties)
+        return SharedOp.create(properties=properties, location=location)
 
     @property
     def sym_name(self) -> str:
