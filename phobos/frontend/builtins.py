@@ -1,0 +1,190 @@
+"""The built-in functions of the language, as tables.
+
+A function that works element by element and is one operation of `arith` or `math` is a row of
+`_ELEMENTWISE` and needs nothing else. A function with a rule of its own is a row of `SPECIAL`
+and a rule in `check_calls`. `PLANNED` lists what the language defines and this compiler does not
+translate yet: a use of it stops with an error that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, math
+from xdsl.ir import Operation
+
+from phobos.frontend.types import I32, Kind, ScalarType
+
+_FLOAT_ONLY = "floats"
+_INTEGER_ONLY = "integers"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elementwise:
+    """A built-in that is one operation on scalars, runs and tiles alike.
+
+    `ops` gives the operation for each kind of element that is allowed; None where the value
+    itself is the answer. The operands are first brought to one type, which is the result's
+    unless `result` names another that it is converted to.
+    """
+
+    name: str
+    arity: int
+    usage: str
+    ops: Mapping[Kind, type[Operation] | None]
+    result: ScalarType | None = None
+
+    @property
+    def accepts(self) -> str:
+        """The word for the values it takes."""
+        if Kind.FLOAT not in self.ops:
+            return _INTEGER_ONLY
+        return _FLOAT_ONLY if Kind.SIGNED not in self.ops else "numbers"
+
+
+def _integers(
+    signed: type[Operation], unsigned: type[Operation] | None
+) -> dict[Kind, type[Operation] | None]:
+    return {Kind.SIGNED: signed, Kind.INDEX: signed, Kind.UNSIGNED: unsigned}
+
+
+def _float(op: type[Operation]) -> dict[Kind, type[Operation] | None]:
+    return {Kind.FLOAT: op}
+
+
+def _bits(op: type[Operation]) -> dict[Kind, type[Operation] | None]:
+    return {Kind.SIGNED: op, Kind.UNSIGNED: op}
+
+
+_MIN = {**_integers(arith.MinSIOp, arith.MinUIOp), **_float(arith.MinnumfOp)}
+_MAX = {**_integers(arith.MaxSIOp, arith.MaxUIOp), **_float(arith.MaxnumfOp)}
+
+_ELEMENTWISE = (
+    # A NaN loses to a number in min and max, and wins in minnan and maxnan.
+    Elementwise(
+        "min",
+        2,
+        "min(a, b)",
+        {**_integers(arith.MinSIOp, arith.MinUIOp), **_float(arith.MinnumfOp)},
+    ),
+    Elementwise(
+        "max",
+        2,
+        "max(a, b)",
+        {**_integers(arith.MaxSIOp, arith.MaxUIOp), **_float(arith.MaxnumfOp)},
+    ),
+    Elementwise("minnan", 2, "minnan(a, b)", _float(arith.MinimumfOp)),
+    Elementwise("maxnan", 2, "maxnan(a, b)", _float(arith.MaximumfOp)),
+    Elementwise("abs", 1, "abs(x)", {**_integers(math.AbsIOp, None), **_float(math.AbsFOp)}),
+    Elementwise("floor", 1, "floor(x)", _float(math.FloorOp)),
+    Elementwise("ceil", 1, "ceil(x)", _float(math.CeilOp)),
+    # Ties go to the even neighbour.
+    Elementwise("round", 1, "round(x)", _float(math.RoundEvenOp)),
+    Elementwise("trunc", 1, "trunc(x)", _float(math.TruncOp)),
+    Elementwise("sqrt", 1, "sqrt(x)", _float(math.SqrtOp)),
+    Elementwise("rsqrt", 1, "rsqrt(x)", _float(math.RsqrtOp)),
+    Elementwise("exp", 1, "exp(x)", _float(math.ExpOp)),
+    Elementwise("exp2", 1, "exp2(x)", _float(math.Exp2Op)),
+    Elementwise("log", 1, "log(x)", _float(math.LogOp)),
+    Elementwise("log2", 1, "log2(x)", _float(math.Log2Op)),
+    Elementwise("sin", 1, "sin(x)", _float(math.SinOp)),
+    Elementwise("cos", 1, "cos(x)", _float(math.CosOp)),
+    Elementwise("tanh", 1, "tanh(x)", _float(math.TanhOp)),
+    Elementwise("fma", 3, "fma(a, b, c)", _float(math.FmaOp)),
+    Elementwise("popcount", 1, "popcount(x)", _bits(math.CtPopOp), result=I32),
+    Elementwise("clz", 1, "clz(x)", _bits(math.CountLeadingZerosOp), result=I32),
+)
+
+ELEMENTWISE: dict[str, Elementwise] = {row.name: row for row in _ELEMENTWISE}
+"""The elementwise built-ins by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A built-in with a rule of its own; `usage` shows how it is called."""
+
+    name: str
+    arity: int
+    usage: str
+    is_statement: bool = False
+
+
+_SPECIAL = (
+    Special("clamp", 3, "clamp(x, low, high)"),
+    Special("where", 3, "where(condition, a, b)"),
+    Special("sigmoid", 1, "sigmoid(x)"),
+    Special("isnan", 1, "isnan(x)"),
+    Special("extent", 2, "extent(tensor, axis)"),
+    Special("bitcast", 1, "bitcast<f32>(x)"),
+    Special("sum", 1, "sum(A[i, k :+ 16])"),
+    Special("elem", 1, "elem(A[i, k :+ 16])"),
+    Special("word", 1, "word(A[i, k :+ 4])"),
+    Special("store", 2, "store(A[i, k :+ 16], run)", is_statement=True),
+    Special("dp4a", 3, "dp4a(a, b, c)"),
+    Special("shuffle", 2, "shuffle(x, lane)"),
+    Special("shuffle_xor", 2, "shuffle_xor(x, mask)"),
+    Special("shuffle_up", 2, "shuffle_up(x, n)"),
+    Special("shuffle_down", 2, "shuffle_down(x, n)"),
+    Special("ballot", 1, "ballot(p)"),
+    Special("barrier", 0, "barrier()", is_statement=True),
+)
+
+SPECIAL: dict[str, Special] = {row.name: row for row in _SPECIAL}
+"""The built-ins that have a rule of their own, by name."""
+
+# What the arguments of `sum(A[i, k :+ 16])` and its like hold is one thread's run, not a tile.
+RUN_FORMS = frozenset({"sum", "elem", "word", "store"})
+
+SHUFFLES = {"shuffle": "idx", "shuffle_xor": "xor", "shuffle_up": "up", "shuffle_down": "down"}
+"""The dialect's word for each shuffle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A collective: its word in the dialect for signed and float, unsigned and bool operands.
+
+    None where it has no meaning for such operands.
+    """
+
+    signed: str | None
+    unsigned: str | None
+    boolean: str | None
+
+    def kind_for(self, element: ScalarType) -> str | None:
+        """The dialect's word for operands of a scalar type."""
+        if element.kind is Kind.BOOL:
+            return self.boolean
+        return self.unsigned if element.is_unsigned else self.signed
+
+
+FOLDS: dict[str, Fold] = {
+    "sum": Fold("add", "add", "count"),
+    "prod": Fold("mul", "mul", None),
+    "max": Fold("max", "umax", None),
+    "min": Fold("min", "umin", None),
+    "any": Fold(None, None, "any"),
+    "all": Fold(None, None, "all"),
+    "count": Fold(None, None, "count"),
+}
+"""The collectives `op<over scope>(x)` by name."""
+
+PLANNED_FOLDS = frozenset({"argmax", "argmin", "scan"})
+
+PLANNED: frozenset[str] = frozenset(
+    {
+        *("dot", "dot_t", "t_dot", "pow", "erf", "brev", "byteperm", "f16bits"),
+        *("rowsum", "rowmax", "rowmin", "rowargmax", "pad", "valid"),
+        *("cumsum", "scan", "scanmax", "tril", "triu", "transpose", "reshape", "flat", "iota"),
+        *("full", "gather", "cat", "sort", "topk"),
+        *("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"),
+        *("atomic_exchange", "atomic_cas", "load_acquire", "store_release", "grid_barrier"),
+        *("assert", "print"),
+    }
+)
+"""The built-ins that the language defines and this compiler does not translate yet."""
+
+BUILTIN_FUNCTIONS: frozenset[str] = frozenset(
+    {*ELEMENTWISE, *SPECIAL, *FOLDS, *PLANNED_FOLDS, *PLANNED}
+)
+"""The names of all built-in functions, without conversions such as `f32(x)`."""

@@ -1,0 +1,190 @@
+"""Calls: of functions, conversions and built-ins, and which rule checks each."""
+
+from __future__ import annotations
+
+from phobos.diagnostics import did_you_mean
+from phobos.frontend import ast
+from phobos.frontend.builtins import (
+    ELEMENTWISE,
+    FOLDS,
+    PLANNED,
+    PLANNED_FOLDS,
+    RUN_FORMS,
+    SPECIAL,
+    Special,
+)
+from phobos.frontend.check_builtins import (
+    STATEMENT_RULES,
+    VALUE_RULES,
+    apply_elementwise,
+    check_conversion,
+    check_fold,
+)
+from phobos.frontend.check_functions import expand_call
+from phobos.frontend.checker import Checker, any_poison, declared_here
+from phobos.frontend.scopes import Builtin, Poisoned, TensorParameter
+from phobos.frontend.typed import Evaluate, Expr, Poison, Stmt
+from phobos.frontend.types import NAMED, POISON, VOID
+
+
+def check_call(checker: Checker, node: ast.Call) -> Expr:
+    """A call whose value is used."""
+    value = _call(checker, node)
+    if value.type is VOID:
+        return checker.fail(node.span, f"`{_callee(node)}` returns nothing that could be used here")
+    return value
+
+
+def check_call_statement(checker: Checker, node: ast.Call) -> list[Stmt]:
+    """A call that stands alone as a statement."""
+    special = _statement_builtin(checker, node)
+    if special is None:
+        return [Evaluate(ast.anchor(node), _call(checker, node))]
+    if not _has_arity(checker, node, special.usage, special.arity):
+        return []
+    return STATEMENT_RULES[special.name](checker, node)
+
+
+def _statement_builtin(checker: Checker, node: ast.Call) -> Special | None:
+    if not isinstance(node.callee, ast.Name):
+        return None
+    symbol = checker.scope.lookup(node.callee.name)
+    special = SPECIAL.get(node.callee.name) if isinstance(symbol, Builtin) else None
+    return special if special is not None and special.is_statement else None
+
+
+def _callee(node: ast.Call) -> str:
+    return node.callee.name if isinstance(node.callee, ast.Name) else "this"
+
+
+def _call(checker: Checker, node: ast.Call) -> Expr:
+    callee = node.callee
+    if not isinstance(callee, ast.Name):
+        return checker.fail(callee.span, "only functions, built-ins and types can be called")
+    symbol = checker.scope.lookup(callee.name)
+    match symbol:
+        case Builtin():
+            return _builtin(checker, node, callee.name)
+        case ast.Function():
+            if node.generic is not None:
+                return checker.fail(node.span, f"`{callee.name}` takes nothing in `< >`")
+            return expand_call(checker, node, symbol)
+        case None:
+            _arguments(checker, node)
+            return checker.unknown_name(callee.name, callee.span)
+        case Poisoned():
+            return Poison(POISON, ast.anchor(node))
+        case ast.Kernel():
+            return checker.fail(
+                node.span,
+                f"`{callee.name}` is a kernel, which only a launch can start",
+                notes=declared_here(callee.name, symbol),
+                help="make what both need a function: `fn name(...) -> type { ... }`",
+            )
+        case _:
+            tensor = isinstance(symbol, TensorParameter)
+            return checker.fail(
+                callee.span,
+                f"`{callee.name}` is not a function",
+                notes=declared_here(callee.name, symbol),
+                help=f"elements are written `{callee.name}[...]`" if tensor else None,
+            )
+
+
+def _builtin(checker: Checker, node: ast.Call, name: str) -> Expr:
+    if name in NAMED:
+        return check_conversion(checker, node, NAMED[name])
+    match node.generic:
+        case ast.OverScope():
+            return _over_scope(checker, node, node.generic)
+        case ast.OverAxes():
+            return _over_axes(checker, node)
+        case None:
+            pass
+        case _ if name == "bitcast" or name in PLANNED:
+            pass
+        case _:
+            return checker.fail(node.generic.span, f"`{name}` takes nothing of this kind in `< >`")
+    if name in PLANNED:
+        return _planned(checker, node, f"`{name}` is")
+    if name in ELEMENTWISE:
+        row = ELEMENTWISE[name]
+        if not _has_arity(checker, node, row.usage, row.arity):
+            return Poison(POISON, ast.anchor(node))
+        return apply_elementwise(checker, node, row, _arguments(checker, node))
+    if name in SPECIAL:
+        return _special(checker, node, SPECIAL[name])
+    if name in FOLDS or name in PLANNED_FOLDS:
+        return checker.fail(
+            node.span,
+            f"`{name}` does not say what it folds over",
+            help=f"over the lanes of a warp it is `{name}<over ctx.lane>(x)`, over the CTA"
+            f" `{name}<over ctx.thread>(x)`",
+        )
+    return checker.fail(node.callee.span, f"`{name}` is not a function")
+
+
+def _special(checker: Checker, node: ast.Call, special: Special) -> Expr:
+    place = ast.anchor(node)
+    if special.is_statement:
+        return checker.fail(
+            node.span,
+            f"`{special.name}` gives no value",
+            help=f"write `{special.usage}` as a statement of its own",
+        )
+    if not _has_arity(checker, node, special.usage, special.arity):
+        return Poison(POISON, place)
+    if special.name == "extent":
+        return VALUE_RULES["extent"](checker, node, [])
+    with checker.run_form(checker.in_run_form or special.name in RUN_FORMS):
+        arguments = _arguments(checker, node)
+    if any_poison(arguments):
+        return Poison(POISON, place)
+    return VALUE_RULES[special.name](checker, node, arguments)
+
+
+def _arguments(checker: Checker, node: ast.Call) -> list[Expr]:
+    return [checker.expression(argument) for argument in node.args]
+
+
+def _has_arity(checker: Checker, node: ast.Call, usage: str, wanted: int) -> bool:
+    got = len(node.args)
+    if got == wanted:
+        return True
+    counted = "no argument" if wanted == 0 else f"{wanted} argument{'' if wanted == 1 else 's'}"
+    checker.error(
+        node.span, f"`{_callee(node)}` takes {counted}, not {got}", help=f"write `{usage}`"
+    )
+    return False
+
+
+# `name<...>(...)` --------------------------------------------------------------------------------
+
+
+def _over_scope(checker: Checker, node: ast.Call, generic: ast.OverScope) -> Expr:
+    name = _callee(node)
+    if name in PLANNED_FOLDS:
+        return _planned(checker, node, f"`{name}` over threads is")
+    if name not in FOLDS:
+        help = did_you_mean(name, FOLDS) or f"the collectives are {', '.join(FOLDS)}"
+        return checker.fail(node.span, f"`{name}` does not fold over threads", help=help)
+    usage = f"{name}<over {generic.scope}>(x)"
+    if not _has_arity(checker, node, usage, 1):
+        return Poison(POISON, ast.anchor(node))
+    value = checker.expression(node.args[0])
+    return check_fold(checker, node, FOLDS[name], generic.scope, value)
+
+
+def _over_axes(checker: Checker, node: ast.Call) -> Expr:
+    return _planned(checker, node, f"`{_callee(node)}` over the axes of a tile is")
+
+
+def _planned(checker: Checker, node: ast.Call, what: str) -> Expr:
+    """A built-in that is not translated yet; its arguments are checked all the same."""
+    for argument in node.args:
+        is_tensor = isinstance(argument, ast.Name) and isinstance(
+            checker.scope.lookup(argument.name), TensorParameter
+        )
+        if not is_tensor and not isinstance(argument, ast.StringLiteral):
+            checker.expression(argument)
+    return checker.unsupported(node.span, what)

@@ -1,0 +1,92 @@
+"""The IR types and attributes of the language's types, each made once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    TensorType,
+    VectorType,
+)
+from xdsl.ir import Attribute
+
+from phobos.frontend.constants import Constant
+from phobos.frontend.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    INDEX,
+    RunType,
+    ScalarType,
+    TileType,
+    ValueType,
+    element_of,
+)
+from phobos.frontend.types import TensorType as TensorParameterType
+
+_INTEGERS = {bits: IntegerType(bits) for bits in (1, 8, 16, 32, 64)}
+_OTHERS: dict[ScalarType, Attribute] = {
+    INDEX: IndexType(),
+    F16: Float16Type(),
+    BF16: BFloat16Type(),
+    F32: Float32Type(),
+    F64: Float64Type(),
+}
+BOOL_ATTR_TYPE = _INTEGERS[1]
+
+
+def scalar_attr(scalar: ScalarType) -> Attribute:
+    """The IR type of a scalar; integers lose their sign, which the operations carry."""
+    other = _OTHERS.get(scalar)
+    return _INTEGERS[scalar.bits] if other is None else other
+
+
+def type_attr(type_: ValueType) -> Attribute:
+    """The IR type of a value: a scalar, a tensor for a tile, a vector for a run."""
+    if isinstance(type_, ScalarType):
+        return scalar_attr(type_)
+    return _shaped_attr(type_)
+
+
+@cache
+def _shaped_attr(type_: TileType | RunType) -> Attribute:
+    element = scalar_attr(element_of(type_))
+    if isinstance(type_, TileType):
+        return TensorType(element, type_.shape)
+    return VectorType(element, [type_.length])
+
+
+def memref_attr(type_: TensorParameterType) -> MemRefType:
+    """The IR type of a tensor parameter; extents that the launch gives are dynamic."""
+    shape = [DYNAMIC_INDEX if dim.extent is None else dim.extent for dim in type_.dims]
+    return MemRefType(scalar_attr(type_.element), shape)
+
+
+@cache
+def number_attr(value: Constant, scalar: ScalarType, is_negative_zero: bool) -> Attribute:
+    """The attribute of a constant.
+
+    The last argument keeps -0.0 apart from 0.0, which are equal as keys of the cache.
+    """
+    type_ = scalar_attr(scalar)
+    if scalar.is_float:
+        return FloatAttr(-0.0 if is_negative_zero else float(value), type_)  # pyright: ignore
+    number = int(value)
+    if (
+        isinstance(type_, IntegerType)
+        and type_.width.data > 1
+        and number >= 1 << (type_.width.data - 1)
+    ):
+        number -= 1 << type_.width.data  # the same bits, as IR prints signless integers
+    return IntegerAttr(number, type_)  # pyright: ignore

@@ -1,0 +1,440 @@
+"""The checked program: what the checker makes of the syntax tree and the emitter of IR.
+
+Names are resolved to `Variable`, `TensorParameter` and constants, every expression has a type,
+conversions and broadcasts are explicit, calls of functions are expanded and constants folded.
+The operands of an operation have equal types, so the emitter decides nothing about types and
+reports no errors. Nodes are compared by identity.
+
+`place` is the node's anchor in the source, which becomes the location of its IR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from phobos.diagnostics import Location
+from phobos.frontend.builtins import Elementwise
+from phobos.frontend.constants import Constant
+from phobos.frontend.operators import BinaryOp, UnaryOp
+from phobos.frontend.types import ScalarType, TensorType, ValueType
+
+
+class Role(StrEnum):
+    """What a variable is in the program; the value is the word for it in messages."""
+
+    LET = "a `let`"
+    VAR = "a `var`"
+    PARAMETER = "a parameter"
+    COUNTER = "the variable of a loop"
+    TEMPORARY = "a temporary"
+
+
+@dataclass(slots=True, eq=False)
+class Variable:
+    """A name for a value; only a `var` and the compiler's temporaries are assigned again."""
+
+    name: str
+    type: ValueType
+    role: Role
+    declared: Location
+    constant: Constant | None = None
+    """Its value if it is a compile-time constant."""
+    sign: int = 0
+    """1 or -1 if its value is known to be above or below zero, else 0."""
+    unused: bool = False
+    """Whether it is a flag that nothing tests, whose assignments are not emitted."""
+
+
+@dataclass(slots=True, eq=False)
+class TensorParameter:
+    """A tensor parameter of the kernel."""
+
+    name: str
+    type: TensorType
+    declared: Location
+
+
+# Expressions -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """A value; its type is that of a scalar, a tile or a run."""
+
+    type: ValueType
+    place: Location
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Poison(Expr):
+    """What became of an expression that an error was reported for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Expr):
+    """A compile-time constant; its scalar type may be weak until it meets another."""
+
+    value: Constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read(Expr):
+    """The value that a variable has here."""
+
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContextField(Expr):
+    """`ctx.name` or `ctx.name.axis`; only the fields that are no compile-time constants."""
+
+    name: str
+    axis: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent(Expr):
+    """The size of an axis of a tensor, read from the launch."""
+
+    tensor: TensorParameter
+    axis: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefix(Expr):
+    """A unary operator on a value of the result's type."""
+
+    operator: UnaryOp
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arithmetic(Expr):
+    """An arithmetic or bitwise operator on two values of the result's type."""
+
+    operator: BinaryOp
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compare(Expr):
+    """A comparison of two values of one type, element by element."""
+
+    operator: BinaryOp
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logic(Expr):
+    """`&&` or `||` of two bools, element by element.
+
+    `lazy` says that the right side may only be evaluated when the left leaves the answer open.
+    """
+
+    operator: BinaryOp
+    left: Expr
+    right: Expr
+    lazy: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convert(Expr):
+    """The elements of a value in another scalar type; the shape stays."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bitcast(Expr):
+    """The bits of a value read as another type of the same width."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread(Expr):
+    """A scalar in every element of a tile or run, or a tile repeated along axes of extent 1."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Apply(Expr):
+    """A built-in on values of one type, element by element."""
+
+    builtin: Elementwise
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select(Expr):
+    """`if_true` where the condition holds, else `if_false`, element by element."""
+
+    condition: Expr
+    if_true: Expr
+    if_false: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointRead(Expr):
+    """One element of a tensor."""
+
+    tensor: TensorParameter
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileRead(Expr):
+    """The tile of a tensor whose first element is at `starts`; elements outside are 0."""
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRead(Expr):
+    """Neighbouring elements along the last axis, read by one thread."""
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunSum(Expr):
+    """The sum of a run's elements, in their type."""
+
+    run: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunWord(Expr):
+    """The 32 bits of a run, the first element lowest."""
+
+    run: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DotFourBytes(Expr):
+    """`c` plus the dot product of the four bytes of `a` and those of `b`."""
+
+    a: Expr
+    b: Expr
+    c: Expr
+    unsigned_a: bool
+    unsigned_b: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collective(Expr):
+    """A fold of one value of each thread; `kind` and `scope` are the dialect's words."""
+
+    kind: str
+    scope: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shuffle(Expr):
+    """A value as another lane has it; `mode` is the dialect's word."""
+
+    mode: str
+    value: Expr
+    amount: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ballot(Expr):
+    """The mask of the lanes whose predicate holds."""
+
+    predicate: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expansion(Expr):
+    """A call of a function, expanded; the value is what `result` holds after `body`.
+
+    `result` is None where the function returns nothing.
+    """
+
+    body: Block
+    result: Variable | None
+
+
+# Statements --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stmt:
+    """Something to do."""
+
+    place: Location
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declare(Stmt):
+    """Brings a variable into being; without a value, a tile whose elements nothing wrote."""
+
+    variable: Variable
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign(Stmt):
+    """Gives a variable that is already declared another value."""
+
+    variable: Variable
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointWrite(Stmt):
+    """Writes one element of a tensor."""
+
+    tensor: TensorParameter
+    indices: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileWrite(Stmt):
+    """Writes a tile whose first element goes to `starts`; elements outside are skipped."""
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunWrite(Stmt):
+    """Writes neighbouring elements along the last axis, by one thread."""
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluate(Stmt):
+    """Evaluates an expression for its effect."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Barrier(Stmt):
+    """Waits for all threads of the CTA."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Statements in order."""
+
+    statements: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Stmt):
+    """Does one of two blocks."""
+
+    condition: Expr
+    then: Block
+    otherwise: Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For(Stmt):
+    """Counts `variable` from `start` by `step` to before `stop`.
+
+    `direction` is 1 if `step` is known to be positive, -1 if negative, 0 if its sign is known
+    at run time only. `counter` is the type that the loop counts in, at least 32 bits wide; the
+    variable may be narrower. `unroll` is a factor, -1 for all iterations, None if not asked for.
+    """
+
+    variable: Variable
+    start: Expr
+    stop: Expr
+    step: Expr
+    direction: int
+    counter: ScalarType
+    body: Block
+    unroll: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While(Stmt):
+    """Does `body` as long as `condition` holds."""
+
+    condition: Expr
+    body: Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Break(Stmt):
+    """Leaves the innermost loop."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Continue(Stmt):
+    """Goes on with the next iteration of the innermost loop."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Return(Stmt):
+    """Leaves the kernel, or the function after giving its result variable a value."""
+
+    value: Expr | None
+
+
+# Declarations ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """What `@launch` declares; absent parts are None."""
+
+    threads: int
+    min_ctas: int | None
+    max_regs: int | None
+
+
+@dataclass(slots=True, eq=False)
+class KernelSettings:
+    """What the attributes of a kernel say, with every expression evaluated.
+
+    `grid` holds, for each axis, an expression over dim names with all constants filled in.
+    """
+
+    threads: int = 256
+    launch: Launch | None = None
+    constants: dict[str, int] = field(default_factory=dict)
+    autotune: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    aligned: dict[str, int] = field(default_factory=dict)
+    requirements: list[str] = field(default_factory=list)
+    grid: dict[str, str] = field(default_factory=dict)
+    pipeline: int | None = None
+    tensorcore: str | None = None
+    flags: list[str] = field(default_factory=list)
+
+
+Parameter = Variable | TensorParameter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A kernel that was checked."""
+
+    name: str
+    place: Location
+    parameters: tuple[Parameter, ...]
+    settings: KernelSettings
+    body: Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """The kernels to emit, in the order of the source."""
+
+    kernels: tuple[Kernel, ...]
