@@ -213,9 +213,9 @@ class _Walker:
             if isinstance(result.type, TensorType):
                 continue
             values = [values[position] for values in yields]
-            self._join(result, values, "it is assigned in a branch")
+            self._join(result, values, "a branch assigns it a value that is")
             if any(value is not values[0] for value in values):
-                self._under(result, divergence, "it is assigned under a condition")
+                self._under(result, divergence, "it is assigned under a condition that is")
 
     def _branch(self, block: Block) -> tuple[SSAValue, ...]:
         self.block(block)
@@ -228,7 +228,7 @@ class _Walker:
         body = op.body.block
         divergence = self._enter(op, bounds)
         variable, *carried = body.args
-        self._join(variable, bounds, "it counts between these bounds")
+        self._join(variable, bounds, "it counts between bounds that are")
         for _ in self._until_stable():
             for argument, initial in zip(carried, op.iter_args, strict=True):
                 self._carry(argument, (initial,), divergence)
@@ -237,7 +237,7 @@ class _Walker:
                 self._carry(argument, (value,), divergence)
         for result, argument in zip(op.results, carried, strict=True):
             if not isinstance(result.type, TensorType):
-                self._join(result, (argument,), "it is carried by the loop")
+                self._join(result, (argument,), "a loop carries a value that is")
 
     def _while(self, op: Operation) -> None:
         assert isinstance(op, scf.WhileOp)
@@ -263,7 +263,7 @@ class _Walker:
         """A loop-carried value: what flows in, and how far the trip count differs."""
         if isinstance(target.type, TensorType):
             return
-        self._join(target, sources, "it is carried by the loop")
+        self._join(target, sources, "a loop carries a value that is")
         self._under(target, divergence, "its loop runs a number of times that differs")
 
     def _until_stable(self) -> Iterator[None]:
@@ -280,5 +280,5 @@ class _Walker:
 
 def _reason(op: Operation) -> str:
     if isinstance(op, memref.LoadOp | vector.LoadOp):
-        return "it is read at a subscript that differs"
-    return "it is computed from it"
+        return "it is read at a subscript that is"
+    return "it is computed from a value that is"

@@ -173,7 +173,7 @@ def _chain_notes(value: SSAValue, result: Uniformity) -> Iterator[Note]:
     """The chain that made a value vary; its middle is left out where it is long."""
     notes: list[Note] = []
     for link, reason in result.chain(value):
-        note = Note(f"{result.level(link)}: {reason}", location_of_value(link))
+        note = Note(f"{result.level(link)}, since {reason}", location_of_value(link))
         if not notes or note.location != notes[-1].location:
             notes.append(note)
     if result.causes and notes:
