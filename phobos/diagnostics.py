@@ -130,9 +130,12 @@ class SourceMap:
         self._spans: dict[tuple[str, int, int], Location] = {}
 
     def add(self, name: str, text: str) -> None:
-        """Make `text` the content of the source called `name`."""
-        self._texts[name] = text
-        self._lines.pop(name, None)
+        """Make `text` the content of the source called `name`; what was there is forgotten."""
+        if name in self._texts:
+            self._lines.pop(name, None)
+            self._spans = {key: span for key, span in self._spans.items() if key[0] != name}
+        # A byte order mark is no part of the first line: columns count from behind it.
+        self._texts[name] = text.removeprefix("\ufeff")
 
     def text(self, name: str) -> str | None:
         """The text of a source, or None if it is not known."""
@@ -151,7 +154,7 @@ class SourceMap:
                 return None
             # Not splitlines: that also splits at form feeds and other characters that the lexer
             # does not count as line ends.
-            lines = text.replace("\r\n", "\n").split("\n")
+            lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
             self._lines[name] = lines
         return lines[number - 1] if 1 <= number <= len(lines) else None
 

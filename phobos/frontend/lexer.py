@@ -106,7 +106,10 @@ def tokenize(text: str, file: str, errors: DiagnosticCollector) -> list[Token]:
 
 def integer_value(text: str) -> int:
     """The value of an INTEGER token's text."""
-    return int(text.replace("_", ""), 16 if text[:2] in ("0x", "0X") else 10)
+    if text[:2] in ("0x", "0X"):
+        return int(text.replace("_", ""), 16)
+    # Leading zeros count towards the length above which Python refuses to convert.
+    return int(text.replace("_", "").lstrip("0") or "0")
 
 
 def float_value(text: str) -> float:
