@@ -25,7 +25,8 @@ def _setp_forms() -> tuple[Form, ...]:
         (_FLOAT, "bf16", "has_bf16_arithmetic", (7, 8)),
     ):
         rows.append(Form(f"{compare}.{types}", "pred = t, t", needs, since))
-        rows.append(Form(f"{compare}.{types}", "pred|pred = t, t", needs, since))
+        if not types.endswith("f16"):
+            rows.append(Form(f"{compare}.{types}", "pred|pred = t, t", needs, since))
         rows.append(Form(f"{compare}.{_COMBINE}.{types}", "pred = t, t, pred!", needs, since))
     for types, needs, since in (
         ("ftz?.f16x2", None, (6, 3)),

@@ -14,6 +14,24 @@ PACK_TWO = "t0 = f32, f32"
 """Two floats into one register: the first operand becomes the upper half."""
 
 
+def _saturating_pairs() -> str:
+    """Pairs of integer types of which the first cannot hold all values of the second."""
+    names = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
+
+    def range_of(name: str) -> tuple[int, int]:
+        bits = int(name[1:])
+        return (0, (1 << bits) - 1) if name[0] == "u" else (-1 << (bits - 1), (1 << bits - 1) - 1)
+
+    pairs: list[str] = []
+    for target in names:
+        low, high = range_of(target)
+        for source in names:
+            least, most = range_of(source)
+            if least < low or most > high:
+                pairs.append(f"{target}.{source}")
+    return "|".join(pairs)
+
+
 class CvtOp(Instruction):
     """Convert between types; 8-bit types may sit in any register.
 
@@ -23,7 +41,8 @@ class CvtOp(Instruction):
 
     name = "ptx.cvt"
     forms = (
-        Form(f"sat?.{_INTEGERS}.{_INTEGERS}", CONVERT),
+        Form(f"{_INTEGERS}.{_INTEGERS}", CONVERT),
+        Form(f"sat.{{{_saturating_pairs()}}}", CONVERT),
         Form(f"{_TO_INTEGRAL}.ftz?.sat?.{_INTEGERS}.f32", CONVERT),
         Form(f"{_TO_INTEGRAL}.sat?.{_INTEGERS}.{{f16|f64}}", CONVERT),
         Form(f"{_ROUNDING}.sat?.{{f16|f32|f64}}.{_INTEGERS}", CONVERT),

@@ -27,7 +27,7 @@ def _access_forms(signature: str, cache_operators: str, *, is_load: bool) -> tup
         rows += [
             Form(f"weak?.{{global|shared|local}}?.{vector}", signature),
             Form(f"{{global|local}}?.{cache_operators}.{vector}", signature),
-            Form(f"volatile.{{global|shared|local}}?.{vector}", signature),
+            Form(f"volatile.{{global|shared}}?.{vector}", signature),
             Form(f"{{relaxed|{acquire}}}.{_SCOPE}.{{global|shared}}?.{vector}", signature),
             Form(f"global.{_EVICTION}.{vector}", signature, since=(7, 4)),
         ]
