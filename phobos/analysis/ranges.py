@@ -284,8 +284,8 @@ def _for(walker: _Walker, op: Operation) -> None:
     assert isinstance(op, scf.ForOp)
     low, high, step = (walker.result.of(value) for value in (op.lb, op.ub, op.step))
     variable, *carried = op.body.block.args
-    if step.low >= 1:
-        walker.set(variable, low.low, max(low.low, high.high - 1), gcd(low.divisor, step.divisor))
+    # The step of an scf.for is positive by definition, whatever is known of its value.
+    walker.set(variable, low.low, max(low.low, high.high - 1), gcd(low.divisor, step.divisor))
     _loop(walker, op.body.block, carried, list(op.iter_args))
     for result, argument in zip(op.results, carried, strict=True):
         _join(walker, result, [argument])

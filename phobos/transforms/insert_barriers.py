@@ -11,8 +11,9 @@ The pass follows the accesses since the last barrier, to shared buffers (which o
 compiler makes) and, by whole tiles, to tensors. A barrier goes before an access that
 conflicts with an earlier one: same bytes, at least one a write. It is put where the control
 flow is uniform, before the divergent `if` if need be. Loop bodies are visited twice, so that
-the end of one iteration is ordered against the start of the next. Point accesses of tensors
-are the author's to order, as in CUDA.
+the end of one iteration is ordered against the start of the next; tiles that a loop moves by
+at least their own length are apart. Point accesses of tensors are the author's to order, as
+in CUDA.
 
 Precondition: `ph-place-tiles`. Postcondition: no conflict without a barrier between.
 Cost: two visits of each op a loop level.
@@ -20,19 +21,22 @@ Cost: two visits of each op a loop level.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
-from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from phobos.analysis.ranges import Ranges
+from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
-from phobos.ir.kernel import kernels, threads_of
+from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
+from phobos.layout import LinearLayout
 from phobos.transforms.place_tiles import OFFSET, buffer_bytes
 
 
@@ -46,7 +50,17 @@ class InsertBarriersPass(ModulePass):
         """Rewrites every kernel of the module."""
         for kernel in kernels(op):
             if threads_of(kernel) > 1 and any(_accesses(inner) for inner in kernel.walk()):
-                _Walker(analyze(kernel)).block(kernel.body.blocks[0])
+                ranges = analyze_ranges(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
+                _Walker(analyze(kernel), ranges).block(kernel.body.blocks[0])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a tile of a tensor is, and which thread has which element."""
+
+    indices: tuple[SSAValue, ...]
+    shape: tuple[int, ...]
+    layout: LinearLayout | None
 
 
 @dataclass(frozen=True)
@@ -57,8 +71,8 @@ class _Access:
     low: int
     high: int
     write: bool
-    element: tuple[object, ...] | None = None
-    """For a tile of a tensor: its place and layout; equal ones touch thread by thread."""
+    element: _Place | None = None
+    """For a tile of a tensor: equal places are touched by the same threads."""
 
     def conflicts(self, other: _Access) -> bool:
         if self.root is not other.root or not (self.write or other.write):
@@ -68,7 +82,7 @@ class _Access:
         return self.low < other.high and other.low < self.high
 
 
-def _of_memory(mem: SSAValue, write: bool, element: tuple[object, ...] | None) -> _Access:
+def _of_memory(mem: SSAValue, write: bool, element: _Place | None) -> _Access:
     if not tile.is_shared(mem):
         return _Access(mem, 0, 1, write, element)
     owner = mem.owner
@@ -83,11 +97,9 @@ def _accesses(op: Operation) -> list[_Access]:
     """What an op itself touches that the compiler has to order."""
     match op:
         case tile.LoadOp():
-            place = (op.mem, *op.indices, tile.layout_of(op.result))
-            return [_of_memory(op.mem, write=False, element=place)]
+            return [_of_memory(op.mem, write=False, element=_place(op.indices, op.result))]
         case tile.StoreOp():
-            place = (op.mem, *op.indices, tile.layout_of(op.value))
-            return [_of_memory(op.mem, write=True, element=place)]
+            return [_of_memory(op.mem, write=True, element=_place(op.indices, op.value))]
         case memref.LoadOp() if tile.is_shared(op.memref):
             return [_of_memory(op.memref, write=False, element=None)]
         case memref.StoreOp() if tile.is_shared(op.memref):
@@ -100,6 +112,11 @@ def _accesses(op: Operation) -> list[_Access]:
             return []
 
 
+def _place(indices: Sequence[SSAValue], value: SSAValue) -> _Place:
+    assert isinstance(value.type, TensorType)
+    return _Place(tuple(indices), value.type.get_shape(), tile.layout_of(value))
+
+
 def _all_accesses(op: Operation) -> Iterator[_Access]:
     for inner in op.walk():
         yield from _accesses(inner)
@@ -110,6 +127,7 @@ class _Walker:
     """One pass over a kernel; `pending` are the accesses since the last barrier."""
 
     uniformity: Uniformity
+    ranges: Ranges
     pending: set[_Access] = field(default_factory=set)
 
     def block(self, block: Block) -> None:
@@ -152,16 +170,39 @@ class _Walker:
             for region in op.regions:
                 for block in region.blocks:
                     self.block(block)
-            self.pending = {_in_next_iteration(access, op) for access in self.pending}
+            self.pending = {self._in_next_iteration(access, op) for access in self.pending}
         self.pending |= before
 
+    def _in_next_iteration(self, access: _Access, loop: Operation) -> _Access:
+        """An access as the next iteration sees it: a place that the loop computes has moved.
 
-def _in_next_iteration(access: _Access, loop: Operation) -> _Access:
-    """A place that the loop computes is another one in its next iteration."""
-    if access.element is None:
-        return access
-    moved = any(isinstance(part, SSAValue) and _is_inside(part, loop) for part in access.element)
-    return replace(access, element=None) if moved else access
+        If it moved by its length or more it stays apart from what is there then.
+        """
+        place = access.element
+        if place is None or not any(_is_inside(index, loop) for index in place.indices):
+            return access
+        apart = any(
+            self._advance(index, loop) >= length
+            for index, length in zip(place.indices, place.shape, strict=True)
+        )
+        return access if apart else replace(access, element=None)
+
+    def _advance(self, index: SSAValue, loop: Operation) -> int:
+        """By how much an index grows at least from one iteration to the next; 0 if unknown."""
+        if not isinstance(loop, scf.ForOp) or not _is_inside(index, loop):
+            return 0
+        if index is loop.body.block.args[0]:
+            # A positive step is at least what divides it.
+            return self.ranges.of(loop.step).divisor
+        match index.owner:
+            case arith.AddiOp(lhs=a, rhs=b) if not _is_inside(b, loop):
+                return self._advance(a, loop)
+            case arith.AddiOp(lhs=a, rhs=b) if not _is_inside(a, loop):
+                return self._advance(b, loop)
+            case arith.MuliOp(lhs=a, rhs=b):
+                return self._advance(a, loop) * max(0, self.ranges.of(b).constant or 0)
+            case _:
+                return 0
 
 
 def _is_inside(value: SSAValue, loop: Operation) -> bool:

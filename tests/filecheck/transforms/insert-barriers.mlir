@@ -23,15 +23,30 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "tensor", "gpu.known_block_size" = array<i32: 64, 1, 1>} : () -> ()
 
-  // The end of one iteration is ordered against the start of the next.
+  // A loop that moves its tile by the tile's length.
   "gpu.func"() <{function_type = (memref<?xf32>, index) -> (), kernel}> ({
   ^bb0(%x: memref<?xf32>, %n: index):
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     // CHECK: scf.for
+    // CHECK-NEXT: tile.load
+    // CHECK-NEXT: tile.store
+    scf.for %k = %c0 to %n step %c64 {
+      %a = tile.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      tile.store %a, %x[%k] : tensor<64xf32>, memref<?xf32>
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "apart", "gpu.known_block_size" = array<i32: 64, 1, 1>} : () -> ()
+
+  // By less: the end of one iteration is ordered against the start of the next.
+  "gpu.func"() <{function_type = (memref<?xf32>, index) -> (), kernel}> ({
+  ^bb0(%x: memref<?xf32>, %n: index):
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    // CHECK: scf.for
     // CHECK-NEXT: collective.barrier
     // CHECK-NEXT: tile.load
-    scf.for %k = %c0 to %n step %c64 {
+    scf.for %k = %c0 to %n step %c32 {
       %a = tile.load %x[%k] : memref<?xf32> -> tensor<64xf32>
       tile.store %a, %x[%k] : tensor<64xf32>, memref<?xf32>
     }
