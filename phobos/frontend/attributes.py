@@ -11,7 +11,7 @@ from phobos.frontend.checker import Checker, constant_int, is_poison
 from phobos.frontend.coerce import to_condition
 from phobos.frontend.grids import grid_text
 from phobos.frontend.printer import print_expression
-from phobos.frontend.scopes import NamedConstant
+from phobos.frontend.scopes import NamedConstant, Poisoned
 from phobos.frontend.typed import KernelSettings, Launch, Literal
 from phobos.frontend.types import Dim
 
@@ -175,6 +175,9 @@ def _autotune(context: AttributeContext, attribute: ast.Attribute) -> None:
             _wrong_argument(
                 context, attribute, argument.span, "`@autotune` lists the values of a constant"
             )
+            if isinstance(argument, ast.NamedArgument):
+                poisoned = Poisoned(argument.name, argument.name_span)
+                context.checker.declare(argument.name, poisoned, argument.name_span)
             continue
         values = tuple(literal.value for literal in argument.values)
         if len(values) == 2 and values[0] > values[1]:
@@ -328,7 +331,7 @@ def _flag(context: AttributeContext, attribute: ast.Attribute) -> None:
 
 _RULES: dict[str, AttributeRule] = {
     "autotune": AttributeRule("@autotune(BLOCK in [16, 8192])", _autotune, repeats=True),
-    "launch": AttributeRule("@launch(256)", _launch),
+    "launch": AttributeRule("@launch(256)` or `@launch(256, 2, 128)", _launch),
     "aligned": AttributeRule("@aligned(N = 64)", _aligned, repeats=True),
     "require": AttributeRule("@require(BLOCK <= 4096)", _require, repeats=True),
     "grid": AttributeRule("@grid(x = ceildiv(N, BLOCK))", _grid),

@@ -204,11 +204,20 @@ def _parameter_type(checker: Checker, param: ast.Param, argument: Expr) -> Value
     element = resolve_tile_element(checker, param.type)
     if element is None:
         return None
-    shape = argument.type.shape if isinstance(argument.type, TileType) else ()
-    if len(shape) == len(param.type.dims):
-        for dim, extent in zip(param.type.dims, shape, strict=True):
-            if isinstance(dim, ast.DimName) and checker.scope.lookup(dim.name) is None:
-                checker.scope.declare(dim.name, NamedConstant(dim.name, extent, dim.span))
+    shape = argument.type.shape if isinstance(argument.type, TileType) else None
+    if shape is not None and len(shape) != len(param.type.dims):
+        checker.error(
+            argument.place,
+            f"`{param.name}` is a tile with {len(param.type.dims)} axes, but this value is"
+            f" {argument.type}",
+            notes=(Note(f"`{param.name}` is declared here", param.name_span),),
+        )
+        return None
+    for axis, dim in enumerate(param.type.dims):
+        if isinstance(dim, ast.DimName) and checker.scope.local(dim.name) is None:
+            # A scalar spreads over a tile of any extents, of which 1 will do.
+            extent = 1 if shape is None else shape[axis]
+            checker.scope.declare(dim.name, NamedConstant(dim.name, extent, dim.span))
     return resolve_value_type(checker, param.type)
 
 

@@ -110,7 +110,7 @@ def _structured(checker: Checker, body: Block) -> Block:
 
 
 def _parameters(context: AttributeContext, params: Sequence[ast.Param]) -> tuple[Parameter, ...]:
-    found: list[Parameter] = []
+    found: list[tuple[ast.Param, Parameter]] = []
     checker = context.checker
     for param in params:
         parameter = _parameter(context, param)
@@ -118,11 +118,11 @@ def _parameters(context: AttributeContext, params: Sequence[ast.Param]) -> tuple
             _declare_poisoned(checker, param)
             continue
         checker.declare(param.name, parameter, param.name_span)
-        found.append(parameter)
-    for param, tensor in ((p, t) for p in params for t in found if t.name == p.name):
-        if isinstance(tensor, TensorParameter):
-            _declare_dims(context, param, tensor)
-    return tuple(found)
+        found.append((param, parameter))
+    for param, parameter in found:
+        if isinstance(parameter, TensorParameter):
+            _declare_dims(context, param, parameter)
+    return tuple(parameter for _, parameter in found)
 
 
 def _declare_poisoned(checker: Checker, param: ast.Param) -> None:

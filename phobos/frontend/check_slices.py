@@ -9,7 +9,7 @@ from phobos.frontend import ast
 from phobos.frontend.checker import Checker, any_poison, constant_int, declared_here, is_poison
 from phobos.frontend.coerce import to_index
 from phobos.frontend.linear import difference
-from phobos.frontend.scopes import NamedConstant, Poisoned
+from phobos.frontend.scopes import Poisoned, describe
 from phobos.frontend.typed import (
     Expr,
     Literal,
@@ -135,9 +135,8 @@ def _tensor(checker: Checker, node: ast.Subscript) -> TensorParameter | None:
                 help=f"add its elements up with `sum({base.name})`",
             )
         case _:
-            what = f"a value of type {symbol.type}" if isinstance(symbol, Variable) else "no tensor"
-            if isinstance(symbol, NamedConstant):
-                what = "a constant"
+            is_value = isinstance(symbol, Variable)
+            what = f"a value of type {symbol.type}" if is_value else describe(symbol)
             checker.error(
                 base.span,
                 f"`{base.name}` is {what} and has no elements",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from phobos.diagnostics import Note, did_you_mean
+from phobos.diagnostics import Note
 from phobos.frontend import ast
 from phobos.frontend.check_calls import check_call_statement
 from phobos.frontend.check_slices import Access, check_access, check_tile
@@ -20,14 +20,7 @@ from phobos.frontend.checker import (
 from phobos.frontend.coerce import convert, fit, settle, to_condition, unify
 from phobos.frontend.operations import arithmetic
 from phobos.frontend.operators import BinaryOp
-from phobos.frontend.scopes import (
-    Builtin,
-    NamedConstant,
-    NamedExtent,
-    Poisoned,
-    Symbol,
-    TensorParameter,
-)
+from phobos.frontend.scopes import Poisoned, describe
 from phobos.frontend.signs import sign_of
 from phobos.frontend.typed import (
     Assign,
@@ -45,6 +38,7 @@ from phobos.frontend.typed import (
     Return,
     Role,
     Stmt,
+    TensorParameter,
     TileRead,
     TileWrite,
     Variable,
@@ -178,36 +172,20 @@ def _assignable(checker: Checker, target: ast.Name, op: ast.AssignOp) -> Variabl
         case Poisoned():
             pass
         case None:
-            help = did_you_mean(name, checker.scope.names())
+            help = checker.near(name)
             if help is None and op is ast.AssignOp.SET:
                 help = f"declare it with `let {name} = ...`, or `var` if it changes later"
             checker.error(target.span, f"`{name}` is not defined", help=help)
         case _:
             checker.error(
                 target.span,
-                f"`{name}` is {_word(symbol)} and cannot be assigned to",
+                f"`{name}` is {describe(symbol)} and cannot be assigned to",
                 notes=declared_here(name, symbol),
                 help=f"assign to elements or slices of it, as in `{name}[i, j] = ...`"
                 if isinstance(symbol, TensorParameter)
                 else None,
             )
     return None
-
-
-def _word(symbol: Symbol) -> str:
-    match symbol:
-        case TensorParameter():
-            return "a tensor"
-        case NamedConstant():
-            return "a compile-time constant"
-        case NamedExtent():
-            return "the extent of a tensor"
-        case Builtin():
-            return "a built-in"
-        case ast.Function():
-            return "a function"
-        case _:
-            return "a kernel"
 
 
 def _assign_elements(

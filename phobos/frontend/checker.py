@@ -59,6 +59,8 @@ class Checker:
         self.loop_depth = 0
         self.in_run_form = False
         self._rules = rules
+        self._left_scopes: dict[str, Location] = {}
+        """Variables of blocks that ended, for messages about their use outside."""
 
     def expression(self, node: ast.Expression) -> Expr:
         """Checks an expression; a literal keeps its weak type."""
@@ -102,8 +104,22 @@ class Checker:
 
     def unknown_name(self, name: str, place: Location) -> Poison:
         """Reports a name that nothing declares."""
-        help = did_you_mean(name, self.scope.names())
-        return self.fail(place, f"`{name}` is not defined", help=help)
+        left = self._left_scopes.get(name)
+        if left is not None:
+            return self.fail(
+                place,
+                f"`{name}` is not defined here",
+                notes=(Note(f"`{name}` is known only in the block that declares it", left),),
+                help=f"declare it before that block: `var {name} = ...`",
+            )
+        return self.fail(place, f"`{name}` is not defined", help=self.near(name))
+
+    def near(self, name: str) -> str | None:
+        """A line of help that offers the name in scope that a misspelt one is closest to."""
+        slack = max(2, len(name) // 3)
+        return did_you_mean(
+            name, (known for known in self.scope.names() if abs(len(known) - len(name)) <= slack)
+        )
 
     def declare(self, name: str, symbol: Symbol, place: Location) -> None:
         """Declares a name in the innermost block, once."""
@@ -138,7 +154,12 @@ class Checker:
         try:
             yield self.scope
         finally:
+            for name, symbol in self.scope.declared():
+                if isinstance(symbol, Variable):
+                    self._left_scopes[name] = symbol.declared
             self.scope = outer
+            if parent is not None:
+                self._left_scopes.clear()
 
     @contextmanager
     def inside(self, frame: Frame) -> Iterator[None]:

@@ -30,6 +30,7 @@ from phobos.frontend.types import (
     with_element,
 )
 
+_WIDER_INDEX = "`--index-bits 64` makes index 64 bits wide; `i64(...)` is so without it"
 _F8 = ("f8e4m3", "f8e5m2")
 
 
@@ -51,6 +52,7 @@ def _convert_literal(
         return checker.fail(
             expr.place,
             f"{_spell(value)} does not fit {target}, which holds {_limits(checker, target)}",
+            help=_WIDER_INDEX if target is INDEX and checker.index_bits == 32 else None,
         )
     folded = constants.fold_convert(value, source, target)
     if folded is None and source.is_weak:
@@ -170,7 +172,7 @@ def _common_shape(
             continue
         joined = type_ if shape is None else _join_shapes(shape, type_)
         if joined is None:
-            checker.error(place, f"{what}: {_why_apart(shape, type_)}")
+            checker.error(place, f"{what}: {_why_apart(shape, type_)}", help=_shape_hint(type_))
             return None
         shape = joined
     return BOOL if shape is None else shape
@@ -182,6 +184,12 @@ def _join_shapes(left: ValueType, right: ValueType) -> ValueType | None:
         return None if shape is None else TileType(left.element, shape)
     if isinstance(left, RunType) and isinstance(right, RunType):
         return left if left.length == right.length else None
+    return None
+
+
+def _shape_hint(type_: ValueType) -> str | None:
+    if isinstance(type_, TileType):
+        return "tiles combine axis by axis, and an axis of extent 1 repeats"
     return None
 
 
@@ -246,6 +254,8 @@ def _widens(expr: Expr, source: ScalarType, target: ScalarType) -> bool:
 def _conversion_hint(source: ScalarType, target: ScalarType) -> str | None:
     if target is BOOL:
         return "compare it, as in `x != 0`"
+    if source.kind is Kind.WEAK_FLOAT:
+        return f"{target} holds whole numbers; `{target}(x)` drops the fraction"
     if source is BOOL or (source.is_numeric and target.is_numeric):
         return f"convert it, as in `{target}(x)`"
     return None

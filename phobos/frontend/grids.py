@@ -71,10 +71,11 @@ class _Writer:
         if node.name in self.dims:
             return node.name, _ATOM
         names = (*self.constants, *self.dims)
+        listed = f"the names are {', '.join(names)}" if names else None
         self.checker.error(
             node.span,
             f"`{node.name}` is neither an extent nor an `@autotune` constant",
-            help=did_you_mean(node.name, names),
+            help=did_you_mean(node.name, names) or listed,
         )
         return None
 

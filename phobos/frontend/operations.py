@@ -28,7 +28,15 @@ from phobos.frontend.typed import (
     Shuffle,
     TileRead,
 )
-from phobos.frontend.types import BOOL, POISON, ScalarType, ValueType, element_of, with_element
+from phobos.frontend.types import (
+    BOOL,
+    POISON,
+    Kind,
+    ScalarType,
+    ValueType,
+    element_of,
+    with_element,
+)
 
 _BITWISE = frozenset({BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR})
 _SHIFTS = frozenset({BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT})
@@ -49,6 +57,10 @@ def arithmetic(
     wrong = _operand_fault(op, element)
     if wrong is not None:
         return checker.fail(span, wrong[0], help=wrong[1])
+    if op is BinaryOp.REMAINDER and element.kind is Kind.FLOAT:
+        return checker.unsupported(
+            span, "the remainder of floats is", help="`x - trunc(x / y) * y` comes close to it"
+        )
     wrong = _constant_fault(op, element, right)
     if wrong is not None:
         return checker.fail(right.place, wrong)

@@ -93,6 +93,10 @@ class Scope:
             scope = scope._parent
         return BUILTINS.get(name)
 
+    def declared(self) -> Iterator[tuple[str, Symbol]]:
+        """What this block itself declares."""
+        yield from self._names.items()
+
     def names(self) -> Iterator[str]:
         """The names that can be used here, nearest first, then the built-ins in order."""
         scope: Scope | None = self
@@ -111,3 +115,24 @@ def place_of(symbol: Symbol) -> Location | None:
             return symbol.name_span
         case _:
             return symbol.declared
+
+
+def describe(symbol: Symbol) -> str:
+    """What a symbol is, as part of a sentence."""
+    match symbol:
+        case Variable():
+            return symbol.role.value
+        case TensorParameter():
+            return "a tensor"
+        case NamedConstant():
+            return "a compile-time constant"
+        case NamedExtent():
+            return "the extent of a tensor"
+        case Builtin():
+            return "a built-in"
+        case ast.Function():
+            return "a function"
+        case ast.Kernel():
+            return "a kernel"
+        case Poisoned():
+            return "an erroneous name"

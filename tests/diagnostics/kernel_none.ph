@@ -1,0 +1,1 @@
+fn f(a: f32) -> f32 { return a }

@@ -1,0 +1,3 @@
+kernel k(x: tensor<f32>[N]) {
+  let a = 3 $ 4
+}
