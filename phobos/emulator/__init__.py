@@ -1,0 +1,16 @@
+"""Runs PTX on the CPU with NumPy, and checks what a GPU does not.
+
+phobos.emulator.emulate(ptx, "saxpy", grid=4, block=256, args=[x, y, out, np.float32(2)])
+"""
+
+from phobos.emulator.errors import EmulatorError, Finding, FindingKind
+from phobos.emulator.launch import CHECKS, DEFAULT_CHECKS, emulate
+
+__all__ = [
+    "CHECKS",
+    "DEFAULT_CHECKS",
+    "EmulatorError",
+    "Finding",
+    "FindingKind",
+    "emulate",
+]

@@ -1,0 +1,1 @@
+"""Instruction families: each module decodes its opcodes to steps."""

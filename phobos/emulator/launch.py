@@ -1,0 +1,233 @@
+"""A launch: arguments checked and placed in memory, waves of CTAs run, results copied back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
+from phobos.emulator.arguments import place_arguments
+from phobos.emulator.barriers import Barriers
+from phobos.emulator.decode import Environment
+from phobos.emulator.memory.buffers import GlobalMemory
+from phobos.emulator.memory.layout import Layout
+from phobos.emulator.memory.spaces import Memories
+from phobos.emulator.memory.variables import initialise_variables, reserve_variables
+from phobos.emulator.program import build_program, reachable_functions
+from phobos.emulator.requirements import Requirements
+from phobos.emulator.schedule import Scheduler
+from phobos.emulator.wave import Dim3, Geometry, Wave
+from phobos.targets.ptx.parse import parse_ptx
+from phobos.targets.ptx.parse.records import Function, Module
+
+CHECKS = frozenset({"bounds", "align", "init", "divergence"})
+"""The checks there are. Bounds and alignment are always checked: the emulator cannot go on."""
+
+DEFAULT_CHECKS = ("bounds", "align", "init", "divergence")
+_WAVE_THREADS = 65536
+_MAX_THREADS = 1024
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+_BLOCK_LIMITS = (1024, 1024, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run a kernel.
+
+    Attributes:
+        checks: What to look for, from `CHECKS`.
+        seed: Seeds every choice that a GPU leaves open.
+        resident: CTAs that run at the same time at most; None takes as many as are fast. Kernels
+            whose CTAs wait for each other need all of them resident.
+        uninitialised: Numbers of the array arguments whose content counts as not written.
+        sources: The texts that `.file` names, for excerpts in findings.
+        progress: Called with the CTAs done and their number, after every wave.
+    """
+
+    checks: frozenset[str] = frozenset(DEFAULT_CHECKS)
+    seed: int = 0
+    resident: int | None = None
+    uninitialised: frozenset[int] = frozenset()
+    sources: SourceMap = field(default_factory=SourceMap)
+    progress: Callable[[int, int], None] | None = None
+
+
+def emulate(
+    ptx: str,
+    entry: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared: int = 0,
+    checks: Iterable[str] = DEFAULT_CHECKS,
+    seed: int = 0,
+    *,
+    resident: int | None = None,
+    uninitialised: Iterable[int] = (),
+    sources: SourceMap | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    name: str = "<ptx>",
+) -> None:
+    """Run a kernel of a PTX module on the CPU.
+
+    Args:
+        ptx: The text of the module.
+        entry: The name of the kernel.
+        grid: CTAs of the grid, up to three numbers.
+        block: Threads of a CTA, up to three numbers.
+        args: One value a parameter: NumPy arrays are passed as pointers and written in place,
+            scalars and bytes by value.
+        shared: Bytes of dynamic shared memory.
+        checks: What to look for; see `CHECKS`.
+        seed: Seeds every choice that a GPU leaves open.
+        resident: CTAs that run at the same time at most.
+        uninitialised: Numbers of the array arguments whose content counts as not written.
+        sources: The texts that `.file` names, for excerpts in findings.
+        progress: Called with the CTAs done and their number as the run goes on.
+        name: What messages call the PTX text.
+
+    Raises:
+        EmulatorError: The kernel did something wrong; no array was changed.
+        PhobosError: The PTX, the launch or an argument is wrong; no array was changed.
+    """
+    options = Options(
+        checks=_checked(checks),
+        seed=seed,
+        resident=resident,
+        uninitialised=frozenset(uninitialised),
+        sources=sources or SourceMap(),
+        progress=progress,
+    )
+    module = parse_ptx(ptx, name)
+    Launch(module, entry, _dim3(grid, "grid"), _dim3(block, "block"), shared, options).run(args)
+
+
+def _checked(checks: Iterable[str]) -> frozenset[str]:
+    found = frozenset([checks] if isinstance(checks, str) else checks)
+    if "all" in found:
+        found = (found - {"all"}) | CHECKS
+    for check in sorted(found - CHECKS):
+        known = ", ".join(sorted(CHECKS))
+        raise PhobosError.at(
+            None,
+            f"there is no check `{check}`; there are {known}",
+            help=did_you_mean(check, CHECKS),
+        )
+    return found
+
+
+def _dim3(value: int | Sequence[int], what: str) -> Dim3:
+    numbers = [value] if isinstance(value, int | np.integer) else list(value)
+    limits = _GRID_LIMITS if what == "grid" else _BLOCK_LIMITS
+    if not 1 <= len(numbers) <= 3:
+        raise PhobosError.at(None, f"the {what} has one to three extents, got {len(numbers)}")
+    numbers += [1] * (3 - len(numbers))
+    for axis, number, limit in zip("xyz", numbers, limits, strict=True):
+        if not isinstance(number, int | np.integer) or not 1 <= number <= limit:
+            raise PhobosError.at(
+                None, f"extent {axis} of the {what} must be from 1 to {limit}, got {number}"
+            )
+    x, y, z = (int(number) for number in numbers)
+    return (x, y, z)
+
+
+class Launch:
+    """One launch of a kernel; `run` may be called once for each set of arguments."""
+
+    def __init__(
+        self,
+        module: Module,
+        entry: str,
+        grid: Dim3,
+        block: Dim3,
+        shared: int,
+        options: Options,
+    ) -> None:
+        self.module = module
+        self.options = options
+        self.function = _entry(module, entry)
+        self.geometry = Geometry(grid, block)
+        self._check_block()
+        functions = reachable_functions(module, self.function)
+        self.layout = Layout(module, functions, shared)
+        self._functions = functions
+        if module.text and options.sources.text(module.name) is None:
+            options.sources.add(module.name, module.text)
+
+    def _check_block(self) -> None:
+        threads = self.geometry.threads
+        if threads > _MAX_THREADS:
+            raise PhobosError.at(None, f"a CTA has at most {_MAX_THREADS} threads, got {threads}")
+        for directive in ("maxntid", "reqntid"):
+            bound = self.function.directives.get(directive)
+            if not bound:
+                continue
+            wanted = (*bound, 1, 1)[:3]
+            if directive == "reqntid" and wanted != self.geometry.block:
+                self._refuse_block(f"requires blocks of {wanted}")
+            limit = wanted[0] * wanted[1] * wanted[2]
+            if threads > limit:
+                self._refuse_block(f"allows at most {limit} threads in a CTA")
+
+    def _refuse_block(self, reason: str) -> None:
+        raise PhobosError.at(
+            None, f"kernel `{self.function.name}` {reason}, got {self.geometry.block}"
+        )
+
+    def run(self, args: Sequence[Any]) -> None:
+        """Run the grid and write the results into the arrays."""
+        buffers = GlobalMemory()
+        reserve_variables(self.layout, buffers, self.module)
+        arguments = place_arguments(
+            self.function, self.layout, buffers, args, self.options.uninitialised
+        )
+        initialise_variables(self.layout, buffers, self.module)
+        environment = Environment(
+            self.module,
+            self.function.name,
+            self.layout,
+            self.options.checks,
+            self.options.sources,
+            Requirements(self.module.chip, self.module.version),
+        )
+        program = build_program(environment, self._functions)
+        with np.errstate(all="ignore"):
+            for ctas in self._waves():
+                self._run_wave(program, buffers, ctas)
+        arguments.write_back(buffers)
+
+    def _waves(self) -> Iterable[np.ndarray]:
+        total = self.geometry.ctas
+        size = max(1, _WAVE_THREADS // self.geometry.padded)
+        if self.options.resident is not None:
+            size = max(1, self.options.resident)
+        for start in range(0, total, size):
+            stop = min(start + size, total)
+            yield np.arange(start, stop, dtype=np.int64)
+            if self.options.progress is not None:
+                self.options.progress(stop, total)
+
+    def _run_wave(self, program: Any, buffers: GlobalMemory, ctas: np.ndarray) -> None:
+        checks = self.options.checks
+        threads = len(ctas) * self.geometry.padded
+        memories = Memories(self.layout, buffers, len(ctas), threads, track="init" in checks)
+        wave = Wave(self.geometry, ctas, program.register_bits, memories)
+        barriers = Barriers(wave, check_exited="divergence" in checks)
+        behind = self.geometry.ctas - int(ctas[-1]) - 1
+        Scheduler(wave, program.blocks, barriers, behind).run()
+
+
+def _entry(module: Module, name: str) -> Function:
+    function = module.functions.get(name)
+    if function is None or not function.is_entry or function.is_declaration:
+        names = [entry.name for entry in module.entries]
+        listed = ", ".join(f"`{known}`" for known in names) or "none"
+        raise PhobosError.at(
+            None,
+            f"the module has no kernel `{name}`; it has {listed}",
+            help=did_you_mean(name, names),
+        )
+    return function

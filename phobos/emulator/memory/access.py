@@ -1,0 +1,91 @@
+"""What one memory instruction does, and the faults that its addresses may raise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from phobos.emulator.decode import Operands
+from phobos.emulator.errors import FindingKind
+from phobos.emulator.types import Selection, Value
+from phobos.emulator.wave import Wave
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """A memory access: `bytes` at once, checked for bounds and alignment as a whole.
+
+    `verb` is `reads`, `writes` or `updates`.
+    """
+
+    operands: Operands
+    verb: str
+    bytes: int
+    is_write: bool
+    is_strong: bool = False
+    is_atomic: bool = False
+
+    def fault(
+        self,
+        kind: FindingKind,
+        wave: Wave,
+        sel: Selection,
+        address: Value,
+        bad: np.ndarray,
+        explain: str,
+    ) -> NoReturn:
+        """Raise the finding for the first thread where `bad` holds.
+
+        `explain` follows the address in the message.
+        """
+        first = int(np.argmax(np.atleast_1d(bad)))
+        threads = wave.selected(sel)
+        where = int(address if address.ndim == 0 else address[first])
+        self.operands.report(
+            kind,
+            wave,
+            int(threads[first]),
+            f"{self.verb} {self.bytes} byte{'s' if self.bytes > 1 else ''} at {where:#x}, "
+            f"{explain}",
+            address=where,
+        )
+
+    def check_alignment(self, wave: Wave, sel: Selection, address: Value) -> None:
+        """Raise unless all addresses are multiples of the access's size."""
+        mask = self.bytes - 1
+        if mask == 0:
+            return
+        low = int(address) if address.ndim == 0 else int(np.bitwise_or.reduce(address))
+        if low & mask:
+            bad = (address & address.dtype.type(mask)) != 0
+            self.fault(
+                FindingKind.ALIGNMENT,
+                wave,
+                sel,
+                address,
+                bad,
+                f"which is no multiple of {self.bytes}",
+            )
+
+    def check_defined(
+        self, wave: Wave, sel: Selection, address: Value, undefined: np.ndarray | None, name: str
+    ) -> None:
+        """Raise if any byte read was never written."""
+        if undefined is not None:
+            self.fault(
+                FindingKind.UNINITIALISED,
+                wave,
+                sel,
+                address,
+                undefined,
+                f"in {name}, which nothing wrote before",
+            )
+
+
+def extremes(address: Value) -> tuple[int, int]:
+    """Lowest and highest of the addresses."""
+    if address.ndim == 0:
+        return int(address), int(address)
+    return int(address.min()), int(address.max())

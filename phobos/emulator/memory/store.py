@@ -1,0 +1,69 @@
+"""Bytes with typed views, and a shadow that remembers which bytes were never written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from phobos.emulator.types import UNSIGNED, Value
+
+SHIFTS: Mapping[int, np.int64] = {1: np.int64(0), 2: np.int64(1), 4: np.int64(2), 8: np.int64(3)}
+"""Byte index to element index, by element size in bytes."""
+
+_GRANULE = 16
+
+
+class ByteStore:
+    """`size` bytes, zeroed. With `track`, every byte starts as never written."""
+
+    def __init__(self, size: int, *, track: bool) -> None:
+        rounded = -(-max(size, 1) // _GRANULE) * _GRANULE
+        self.bytes: npt.NDArray[np.uint8] = np.zeros(rounded, dtype=np.uint8)
+        self.views = _views(self.bytes)
+        self.shadow: npt.NDArray[np.uint8] | None = None
+        self._shadow_views: dict[int, np.ndarray] = {}
+        if track:
+            self.track()
+
+    def track(self) -> None:
+        """Start to track which bytes were written, all of them counting as not."""
+        self.shadow = np.ones(len(self.bytes), dtype=np.uint8)
+        self._shadow_views = _views(self.shadow)
+
+    def load(self, index: Value, size: int, element: int = 0) -> Value:
+        """Elements of `size` bytes at byte indices `index`, plus `element` elements."""
+        return self.views[size][(index >> SHIFTS[size]) + element]
+
+    def store(self, index: Value, size: int, value: Value, element: int = 0) -> None:
+        """Write elements of `size` bytes; where indices repeat, the last thread wins."""
+        where = (index >> SHIFTS[size]) + element
+        if where.ndim == 0 and value.ndim:
+            value = value[-1]
+        self.views[size][where] = value
+        if self.shadow is not None:
+            self._shadow_views[size][where] = 0
+
+    def copy(self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64], size: int) -> None:
+        """Copy `size` bytes from each source byte index to the target index beside it."""
+        offsets = np.arange(size)
+        origin, goal = source[:, None] + offsets, target[:, None] + offsets
+        self.bytes[goal] = self.bytes[origin]
+        if self.shadow is not None:
+            self.shadow[goal] = self.shadow[origin]
+
+    def undefined(self, index: Value, size: int, count: int) -> npt.NDArray[np.bool_] | None:
+        """Where `count` elements of `size` bytes were not all written; None if all were."""
+        if self.shadow is None:
+            return None
+        base = index >> SHIFTS[size]
+        view = self._shadow_views[size]
+        marks = np.atleast_1d(view[base]) != 0
+        for element in range(1, count):
+            marks = marks | (np.atleast_1d(view[base + element]) != 0)
+        return marks if marks.any() else None
+
+
+def _views(data: npt.NDArray[np.uint8]) -> dict[int, np.ndarray]:
+    return {bits // 8: data.view(dtype) for bits, dtype in UNSIGNED.items()}
