@@ -18,7 +18,8 @@ from phobos.dialects import ptx, tile
 from phobos.dialects.ptx import B32
 from phobos.ir.kernel import kernel_name
 from phobos.layout import LinearLayout
-from phobos.layout.build import LANE, LANE_BITS, REGISTER, WARP
+from phobos.layout.overhang import owner_mask
+from phobos.layout.queries import BitField, thread_fields
 from phobos.transforms.lowering.state import Lowering
 from phobos.transforms.place_tiles import OFFSET
 
@@ -131,70 +132,32 @@ def shared_base(low: Lowering, mem: SSAValue) -> tuple[SSAValue, int]:
 # ---- coordinates of a thread's registers
 
 
-def thread_bits(layout: LinearLayout) -> tuple[tuple[int, ...], ...]:
-    """What each bit of the thread index adds to the coordinates: lane bits, then warp bits."""
-    lanes = layout.bases(LANE)
-    lanes += (tuple([0] * layout.rank),) * (LANE_BITS - len(lanes))
-    return lanes + layout.bases(WARP)
-
-
 def thread_coordinates(low: Lowering, layout: LinearLayout) -> list[SSAValue | None]:
-    """Along each axis, the coordinate of the thread's register 0, 32 bits; None for 0.
-
-    The bits that move by one distance are moved together, so that a layout which counts
-    through neighbouring threads costs one mask and one shift.
-    """
-    bases = thread_bits(layout)
-    results: list[SSAValue | None] = []
-    for axis in range(layout.rank):
-        masks: dict[int, int] = {}
-        for source, basis in enumerate(bases):
-            for target in range(basis[axis].bit_length()):
-                if basis[axis] >> target & 1:
-                    masks[target - source] = masks.get(target - source, 0) | 1 << source
-        results.append(_gather_bits(low, masks))
-    return results
+    """Along each axis, the coordinate of the thread's register 0, 32 bits; None for 0."""
+    return [_gather(low, thread_fields(layout, axis)) for axis in range(layout.rank)]
 
 
-def _gather_bits(low: Lowering, masks: dict[int, int]) -> SSAValue | None:
+def _gather(low: Lowering, fields: Sequence[BitField]) -> SSAValue | None:
+    """The XOR of bit fields of the thread index, each moved to its place."""
     emit = low.build.emit
     total: SSAValue | None = None
-    for shift, mask in sorted(masks.items()):
-        part = emit(ptx.AndOp, "b32", low.thread, mask)
-        if shift > 0:
-            part = emit(ptx.ShlOp, "b32", part, shift)
-        elif shift < 0:
-            part = emit(ptx.ShrOp, "u32", part, -shift)
+    for field in fields:
+        part = low.thread
+        mask = ((1 << field.width) - 1) << field.source
+        if mask & _bits_up_to(low.threads - 1) != _bits_up_to(low.threads - 1):
+            part = emit(ptx.AndOp, "b32", part, mask)
+        distance = field.target - field.source
+        if distance > 0:
+            part = emit(ptx.ShlOp, "b32", part, distance)
+        elif distance < 0:
+            part = emit(ptx.ShrOp, "u32", part, -distance)
         total = part if total is None else emit(ptx.XorOp, "b32", total, part)
     return total
 
 
-def register_coordinates(layout: LinearLayout) -> list[tuple[int, ...]]:
-    """The coordinates that each register adds to the thread's."""
-    return [layout.apply(**{REGISTER: register}) for register in range(layout.in_size(REGISTER))]
-
-
-def bits_are_disjoint(layout: LinearLayout) -> bool:
-    """Whether registers and threads move different coordinate bits, so that XOR is +."""
-    for axis in range(layout.rank):
-        moved_by_threads = 0
-        for basis in thread_bits(layout):
-            moved_by_threads |= basis[axis]
-        if any(basis[axis] & moved_by_threads for basis in layout.bases(REGISTER)):
-            return False
-    return True
-
-
 def owner_predicate(low: Lowering, layout: LinearLayout) -> SSAValue | None:
-    """Whether the thread is the one that stores what several hold; None if each is.
-
-    Threads beyond the largest power of two, which hold copies too, are no owners.
-    """
-    free = layout.free_mask(LANE) | layout.free_mask(WARP) << LANE_BITS
-    lane_bits, warp_bits = layout.in_bits(LANE), layout.in_bits(WARP)
-    used = (1 << lane_bits) - 1 | ((1 << warp_bits) - 1) << LANE_BITS
-    beyond = _bits_up_to(low.threads - 1) & ~used
-    mask = free | beyond
+    """Whether the thread is the one that stores what several hold; None if each is."""
+    mask = owner_mask(layout, low.threads)
     if mask == 0:
         return None
     masked = low.build.emit(ptx.AndOp, "b32", low.thread, mask)

@@ -16,13 +16,12 @@ from xdsl.ir import Operation, SSAValue
 from phobos.dialects import ptx, tile
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout, contiguous_vector
+from phobos.layout.queries import is_additive, register_coordinates
 from phobos.transforms.lowering.accesses import MAX_BYTES, join, load, part_of, store
 from phobos.transforms.lowering.addresses import (
     Address,
-    bits_are_disjoint,
     element_address,
     owner_predicate,
-    register_coordinates,
     static_stride,
     stride,
     thread_coordinates,
@@ -58,7 +57,7 @@ def _access(low: Lowering, op: tile.LoadOp | tile.StoreOp, value: SSAValue) -> _
     layout = tile.layout_of(value)
     if layout is None:
         raise error_at(op, f"`{op.name}` needs a layout: run ph-assign-layouts first")
-    if not bits_are_disjoint(layout):
+    if not all(is_additive(layout, axis) for axis in range(layout.rank)):
         raise error_at(op, "a swizzled register layout cannot access memory directly yet")
     assert isinstance(value.type, TensorType)
     shape = value.type.get_shape()
