@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import phobos
-from phobos.cli.tool import STANDARD, Reporter, named_number, read_text
+from phobos.cli.tool import STANDARD, Reporter, leave, named_number, read_text
 from phobos.driver.levels import Level
 from phobos.driver.options import EXTENT_MULTIPLES, INDEX_WIDTHS
 
@@ -75,7 +75,11 @@ def main(args: Sequence[str] | None = None) -> int:
     if not is_complete:
         parser.error("the following arguments are required: FILE")
     reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
-    return reporter.guard(lambda: _run(given, reporter))
+    if args is not None:
+        return reporter.guard(lambda: _run(given, reporter))
+    # A process that ends soon has no use for garbage collection.
+    gc.disable()
+    leave(reporter.guard(lambda: _run(given, reporter)))
 
 
 def _run(given: argparse.Namespace, reporter: Reporter) -> None:
@@ -108,8 +112,6 @@ def _options(given: argparse.Namespace) -> CompileOptions:
 
 
 def _compile(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
-    # A process that ends soon has no use for garbage collection.
-    gc.disable()
     from phobos.driver.compilation import compile_text
     from phobos.driver.outputs import place_outputs, write_outputs
 

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NoReturn
 
 from phobos.diagnostics import Diagnostic, PhobosError, SourceMap, render_all, to_json
 
@@ -62,6 +63,13 @@ class Reporter:
         if self.debug:
             traceback.print_exception(fault)
         self.show(error.diagnostics, error.sources)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process at once: taking down modules and IR costs 60 ms that help nobody."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 # Argument types ----------------------------------------------------------------------------------
@@ -126,7 +134,7 @@ def read_text(file: str) -> tuple[str, str]:
 
     Raises PhobosError if it cannot be read or is not UTF-8.
     """
-    from phobos.driver.modules import decode_source, read_source
+    from phobos.driver.sources import decode_source, read_source
 
     if file == STANDARD:
         return decode_source(sys.stdin.buffer.read(), STDIN_NAME), STDIN_NAME

@@ -36,7 +36,8 @@ import phobos
 from phobos.analysis.grid import infer_grid
 from phobos.diagnostics import PhobosError
 from phobos.dialects.ptx import EntryOp, PtxModuleOp, SharedOp, SymbolOp
-from phobos.driver.options import CompileOptions, compiler_fingerprint
+from phobos.driver.fingerprint import compiler_fingerprint
+from phobos.driver.options import CompileOptions
 from phobos.ir.kernel import (
     argument_attributes,
     argument_name,

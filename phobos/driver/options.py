@@ -7,29 +7,15 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
 
 from phobos.diagnostics import PhobosError
+from phobos.driver.fingerprint import compiler_fingerprint
 from phobos.targets.ptx.contract import ChipSource
 
 EXTENT_MULTIPLES = (1, 2, 4, 8, 16)
 INDEX_WIDTHS = (32, 64)
 DEFAULT_CHIP = "sm_80"
 CHIP_VARIABLE = "PHOBOS_CHIP"
-
-_COMPILER_ROOMS = (
-    "analysis",
-    "dialects",
-    "driver",
-    "frontend",
-    "ir",
-    "layout",
-    "targets",
-    "transforms",
-    "pipeline.py",
-)
-"""The parts of the package that decide what PTX comes out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +107,6 @@ def resolve_chip(option: str | None) -> tuple[str, ChipSource]:
     if newest is not None:
         return newest.name, ChipSource.GPU
     return DEFAULT_CHIP, ChipSource.DEFAULT
-
-
-@cache
-def compiler_fingerprint() -> str:
-    """A digest of the compiler's own sources and of xDSL's version: 16 hexadecimal digits."""
-    from xdsl import __version__ as xdsl_version
-
-    package = Path(__file__).parent.parent
-    digest = hashlib.sha256(str(xdsl_version).encode())
-    for room in _COMPILER_ROOMS:
-        path = package / room
-        for file in [path] if path.suffix else sorted(path.rglob("*.py")):
-            digest.update(file.relative_to(package).as_posix().encode())
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _checked_constants(constants: Mapping[str, int | float]) -> list[tuple[str, int | float]]:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from phobos.diagnostics import PhobosError
+from phobos.driver.fingerprint import compiler_fingerprint
 from phobos.driver.listing import chip_table
-from phobos.driver.options import CompileOptions, compiler_fingerprint, make_options, resolve_chip
+from phobos.driver.options import CompileOptions, make_options, resolve_chip
 from phobos.runtime import detect
 from phobos.targets.ptx.chips import CHIPS
 from phobos.targets.ptx.contract import ChipSource
