@@ -173,8 +173,7 @@ class Folder:
             return
         if "guard" in op.properties and self._settle_guard(op):
             return
-        if effect is not Effect.CONVERGENT:
-            self._fold_offsets(op)
+        self._fold_offsets(op)
         if effect is Effect.READ and "nc" in op.suffix.split("."):
             self._reuse(op, _memory_key(op))
 

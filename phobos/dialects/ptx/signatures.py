@@ -5,7 +5,7 @@ A signature is written as in the PTX manual, destinations first::
     t = t, t                 add: all of the class of the last type in the suffix
     t0 = t1                  cvt: class of the first and of the second type
     b32|pred = b32, b32      shfl: a second destination behind a bar
-    m* = []                  ld: a vector as long as the suffix says (.v4), and an address
+    m* = []                  ld: a vector as long as the suffix says (.v4, .x4), and an address
     f32{4} = b32!{4}, ...    mma: four registers in braces; `!` takes no literal
     [shared], [global], #4|8|16    cp.async: addresses in fixed spaces, a literal of three values
 
@@ -107,6 +107,9 @@ _SPACES = (
     "const",
 )
 
+_LENGTHS = ("v2", "v4", "v8", "x1", "x2", "x4")
+"""Qualifiers that say how many registers a vector has."""
+
 _ITEM = re.compile(
     r"(?P<word>[a-z]\w*)(?P<only>!)?(?P<vector>\*|\{\d+\})?"
     r"|\[(?P<space>[a-z:]*)\]"
@@ -181,7 +184,7 @@ def _address_slot(space: str) -> Slot:
 
 
 def _vector_length(parts: tuple[str, ...]) -> int | None:
-    lengths = (int(part[1:]) for part in parts if part in ("v2", "v4", "v8"))
+    lengths = (int(part[1:]) for part in parts if part in _LENGTHS)
     return next(lengths, None)
 
 

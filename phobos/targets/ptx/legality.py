@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from phobos.dialects.ptx.attributes import Parameter
 from phobos.dialects.ptx.forms import OLDEST, Form, Version
+from phobos.dialects.ptx.matrix import MMA_SHAPES, MmaShape
 from phobos.targets.ptx.chips import CHIPS, Chip
 
 MORE_PARAMETERS: Version = (8, 1)
@@ -16,6 +17,11 @@ MAX_PARAMETER_BYTES = 32764
 def chips_with(form: Form) -> tuple[Chip, ...]:
     """The supported chips that have a form."""
     return tuple(chip for chip in CHIPS.values() if chip.has(form.needs))
+
+
+def mma_shapes(chip: Chip) -> tuple[MmaShape, ...]:
+    """The rows of the mma table that a chip has."""
+    return tuple(shape for shape in MMA_SHAPES if chip.has(shape.needs))
 
 
 def version_for(chip: Chip, needed: Version = OLDEST) -> Version:
