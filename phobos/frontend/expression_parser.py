@@ -317,8 +317,8 @@ class ExpressionParser(Cursor):
             return False
         if first.text == "over":
             return second.kind in (NAME, INTEGER)
-        if first.text in _SHAPED:
-            return second.kind in ("<", ">")
+        if first.text in _SHAPED and second.kind == "<":
+            return self.peek(4).kind == ">" and self.peek(5).kind == "["
         is_argument = first.kind in (NAME, INTEGER)
         return is_argument and second.kind == ">" and third.kind == "("
 
@@ -332,7 +332,7 @@ class ExpressionParser(Cursor):
 
     def _parse_generic_argument(self) -> ast.Generic:
         start = self.token
-        if start.text == "over" and self.peek(1).kind != ">":
+        if start.text == "over":
             self.advance()
             if self.kind == INTEGER:
                 return self._parse_axes(start)
