@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_page(page: Path, workspace: Path) -> None:
             case "python":
                 # Empty lines in front give tracebacks the page's line numbers.
                 code = "\n" * block.line + block.text
-                exec(compile(code, str(page), "exec"), names)
+                exec(compile(code, str(page), "exec", dont_inherit=True), names)
             case "console":
                 for command in commands_of(block):
                     printed = run_command(command)
@@ -85,3 +86,10 @@ def test_every_page_is_linked_from_the_overview() -> None:
     for page in PAGES:
         if page.parent == ROOT / "docs" and page.name != "overview.md":
             assert f"({page.name})" in overview
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.ph")), ids=lambda p: p.name)
+def test_an_example_begins_by_saying_what_it_teaches(path: Path) -> None:
+    header = takewhile(lambda line: line.startswith("//"), path.read_text().splitlines())
+    first_words = {line.removeprefix("// ").split(" ", 1)[0] for line in header}
+    assert {"Teaches:", "Launch"} <= first_words
