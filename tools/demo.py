@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -49,10 +50,11 @@ def main() -> int:
     expected = np.float64(ALPHA) * xs + ys
     error = float(np.max(np.abs(result - expected)))
     print(f"out[:4] is {result[:4]}, NumPy says {expected[:4].astype(np.float32)}.")
-    print(f"The largest difference over all {N:,} elements is {error:.1e}.")
-    if error > 1e-6:
-        print("That is more than rounding explains: the demonstration FAILED.")
+    if not error <= 1e-6:
+        print(f"They differ by {error:.1e}, more than rounding explains: the demonstration FAILED.")
         return 1
+    print(f"The largest difference over all {N:,} elements is {error:.1e}: rounding, as expected")
+    print("of 32-bit floats.")
     print("\nDone. README.md says where to go from here; docs/language.md teaches the language.")
     return 0
 
@@ -77,7 +79,8 @@ def program_text(path: Path) -> str:
 def run_tool(name: str, *arguments: str | Path) -> None:
     """Show a command and run it; ends the demonstration if it fails."""
     words = [name, *map(str, arguments)]
-    print(f"    $ {' '.join(words)}", flush=True)
+    lines = textwrap.wrap(" ".join(words), 90, break_long_words=False, break_on_hyphens=False)
+    print("    $ " + " \\\n          ".join(lines), flush=True)
     tool = Path(sys.executable).parent / name
     finished = subprocess.run([tool, *words[1:]], cwd=ROOT, check=False)
     if finished.returncode != 0:
