@@ -242,7 +242,7 @@ class _Run:
         from phobos.targets.ptx.printer import print_module
 
         with self.timed("print", "in the PTX printer"):
-            text = print_module(module)
+            text = print_module(module, line_info=self.options.line_info)
         self.result.levels[Level.PTX] = text
         contract = complete_contract(module, text, kernels, self.options, self.result.name)
         self.result.contract = contract

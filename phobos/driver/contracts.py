@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import (
@@ -109,7 +110,7 @@ def complete_contract(
         chip=target[1],
         chip_from=options.chip_from,
         ptx_version=version[1],
-        index_bits=index_bits_of(module),
+        index_bits=_index_bits(module),
         extent_multiple=options.extent_multiple,
         kernels=tuple(_with_shared(k, *shared[k.name]) for k in kernels if k.name in shared),
         compiler_name="phobos",
@@ -220,6 +221,16 @@ def _effects(op: Operation) -> Iterable[MemoryEffectKind]:
     if effects is not None:
         return [effect.kind for effect in effects]
     return _UNDECLARED.get(op.name, (MemoryEffectKind.READ, MemoryEffectKind.WRITE))
+
+
+def _index_bits(module: ModuleOp) -> int:
+    """The index width, by the third argument of a tensor: its offset."""
+    for entry in module.walk():
+        if isinstance(entry, EntryOp):
+            for before, parameter in pairwise(entry.parameters):
+                if before.name.endswith("_aligned") and parameter.name.endswith("_offset"):
+                    return 64 if parameter.type == "u64" else 32
+    return index_bits_of(module)
 
 
 # Shared memory -----------------------------------------------------------------------------------

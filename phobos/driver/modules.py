@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from phobos.diagnostics import SourceMap
 from phobos.driver.options import CompileOptions, make_options
 from phobos.driver.sources import read_source
 from phobos.runtime.cache import default_cache
@@ -68,7 +69,9 @@ def compile_module(text: str, name: str, options: CompileOptions, *, cache: bool
     compiler = _Compiler(text, name, options, cache)
     variant = Variant(options.extent_multiple, options.index_bits, options.line_info)
     ptx, contract = compiler.compile(variant)
-    return Module(ptx, contract, variant=variant, compile=compiler.compile)
+    sources = SourceMap()
+    sources.add(name, text)
+    return Module(ptx, contract, variant=variant, compile=compiler.compile, sources=sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phobos.diagnostics import Diagnostic, PhobosError
+from phobos.diagnostics import Diagnostic, PhobosError, SourceMap
 from phobos.runtime.device import Device, Program
 from phobos.runtime.launcher import GridArgument, prepare
 from phobos.targets.ptx.contract import Contract, KernelContract, load
@@ -36,6 +37,7 @@ class Module:
         ptx: the PTX text, compiled as it was asked for.
         contract: how to launch it.
         diagnostics: the warnings and notes of the compilation.
+        sources: the text of the source, for the excerpts of what a launch reports.
 
     A launch may use another variant of the same source, compiled for the extents of the arrays
     that it gets (see `phobos.compile`). A module that was made from files has the one variant.
@@ -49,10 +51,12 @@ class Module:
         variant: Variant | None = None,
         compile: Compile | None = None,
         diagnostics: tuple[Diagnostic, ...] = (),
+        sources: SourceMap | None = None,
     ) -> None:
         self.ptx = ptx
         self.contract = contract
         self.diagnostics = diagnostics
+        self.sources = sources
         self._variant = variant
         self._compile = compile
         self._variants: dict[Variant, tuple[str, Contract]] = {}
@@ -106,6 +110,16 @@ class Module:
         ptx, contract = self._variants[variant]
         _check_index(contract, kernel, index_bits)
         return _program(ptx, contract, kernel)
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Give errors raised inside the text of the source, whose lines they may name."""
+        try:
+            yield
+        except PhobosError as error:
+            if self.sources is not None and error.sources is None:
+                error.with_sources(self.sources)
+            raise
 
     def _check_fixed(self, kernel: str, extent_multiple: int, index_bits: int) -> None:
         compiled_for = self.contract.extent_multiple
@@ -170,7 +184,8 @@ class Kernel:
             self.module, self.contract, args, named, grid=grid, device=device, stream=stream
         )
         if launch is not None:
-            chosen.launch(launch)
+            with self.module.located():
+                chosen.launch(launch)
 
     def __repr__(self) -> str:
         """The kernel's signature."""

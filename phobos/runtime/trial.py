@@ -54,7 +54,8 @@ def run_trial(module: Module, trial: Trial, say: Callable[[str], None]) -> None:
     if launch is None:
         say("Nothing to do: an extent is 0, so that the grid is empty.")
     else:
-        device.launch(launch)
+        with module.located():
+            device.launch(launch)
     for line in _results(kernel, inputs.values, trial.saves):
         say(line)
     if trial.is_timed and launch is not None:
