@@ -31,8 +31,13 @@ class Step:
 def main() -> int:
     """Run the steps; returns the exit code."""
     arguments, pytest_arguments = parse_arguments()
+    arguments.out = arguments.out.resolve()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    steps = [step for step in all_steps(pytest_arguments) if arguments.only in (None, kind(step))]
+    steps = [
+        step
+        for step in all_steps(pytest_arguments, arguments.out)
+        if arguments.only in (None, kind(step))
+    ]
     failed = [step.name for step in steps if run(step, arguments.out) != 0]
     print(f"\n{len(steps) - len(failed)} of {len(steps)} steps passed", end="")
     print(f"; failed: {', '.join(failed)}" if failed else "")
@@ -47,15 +52,16 @@ def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
     return parser.parse_known_args()
 
 
-def all_steps(pytest_arguments: list[str]) -> list[Step]:
-    """The GPU tests, then every benchmark of tools/bench."""
+def all_steps(pytest_arguments: list[str], out: Path) -> list[Step]:
+    """The GPU tests, then the benchmarks of kernels and of compile times."""
     # One process owns the GPU, so that timings mean something: no xdist.
     options = ("-q", "-p", "no:xdist", "-p", "no:cacheprovider")
-    tests = (sys.executable, "-m", "pytest", *options, "tests/gpu")
-    steps = [Step("tests", (*tests, *pytest_arguments))]
-    for path in sorted((ROOT / "tools/bench").glob("bench_*.py")):
-        steps.append(Step(path.stem, (sys.executable, str(path))))
-    return steps
+    bench = (sys.executable, "-m", "tools.bench")
+    return [
+        Step("tests", (sys.executable, "-m", "pytest", *options, "tests/gpu", *pytest_arguments)),
+        Step("bench", (*bench, "all", "--csv", str(out / "bench.csv"))),
+        Step("compile-time", (*bench, "compile-time")),
+    ]
 
 
 def kind(step: Step) -> str:
