@@ -133,7 +133,8 @@ class ExpressionParser(Cursor):
         message = "comparisons do not chain"
         is_generic = (first.op, second) == (BinaryOp.LESS, BinaryOp.GREATER)
         if is_generic and isinstance(first.left, ast.Name) and self.peek(1).kind == "(":
-            help = f"to say what it works over, write `{first.left.name}<over ...>(...)`"
+            over = f"{first.left.name}<over {print_expression(first.right)}>(...)"
+            help = f"to say what it works over, write `{over}`"
             self.fail(self.span_from(start), message, help=help)
         self.advance()
         last = self.parse_expression(COMPARISON_PRECEDENCE + 1)
@@ -270,9 +271,10 @@ class ExpressionParser(Cursor):
     def _operand_help(self) -> str | None:
         """What was probably meant, where an operand is missing."""
         before = self.previous.kind
-        if self.kind == NEWLINE and (before in _BINARY or before == "="):
-            if (before, self.peek(-2).kind) == ("-", "-"):
-                return "to decrement, write `-= 1`"
+        if self.kind == NEWLINE and (before, self.peek(-2).kind) == ("-", "-"):
+            return "to decrement, write `-= 1`"
+        goes_on = self.kind == NEWLINE and self.token.kind != "}"
+        if goes_on and (before in _BINARY or before == "="):
             return "an expression goes on in the next line only inside ( ) or [ ]"
         if self.kind == "." and self.peek(1).kind == INTEGER:
             return f"a number starts with a digit: `0.{self.peek(1).text}`"

@@ -95,7 +95,6 @@ _STRAY_HELP = {
     "#": "comments start with `//`",
     "?": "a choice between two values is written `where(condition, a, b)`",
     "\\": "an expression goes on in the next line only inside ( ) or [ ]",
-    "\x00": "a program is a text file in UTF-8",
 }
 
 
@@ -274,6 +273,8 @@ class _Lexer:
             help = f"did you mean `{_LOOKALIKES[char]}`?"
         elif unicodedata.category(char) == "Zs":
             help = "use an ordinary space"
+        elif unicodedata.category(char) == "Cc":
+            help = "a program is a text file in UTF-8"
         self._error(
             line, column, length, f"unexpected {what} {describe_character(char)}", help=help
         )

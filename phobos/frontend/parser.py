@@ -17,7 +17,16 @@ from phobos.frontend.cursor import (
     ProgramFailure,
     SyntaxFailure,
 )
-from phobos.frontend.lexer import END, INTEGER, NAME, RESERVED, Token, integer_value, tokenize
+from phobos.frontend.lexer import (
+    END,
+    INTEGER,
+    NAME,
+    RESERVED,
+    Token,
+    integer_value,
+    shortened,
+    tokenize,
+)
 from phobos.frontend.statement_parser import StatementParser
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -183,9 +192,11 @@ class Parser(StatementParser):
         return tuple(params)
 
     def _parse_param(self) -> ast.Param:
+        if self.kind == ")":
+            self.fail_expected("a parameter", help="there is no comma before `)`")
         name = self.expect_name("a parameter")
-        example = f"a parameter has a type: `{name.text}: f32` or `{name.text}: tensor<f32>[N]`"
-        self.expect(":", after=f" and the type of `{name.text}`", help=example)
+        help = "a parameter is written `name: f32` or `name: tensor<f32>[N]`"
+        self.expect(":", after=f" and the type of `{shortened(name.text)}`", help=help)
         written = self.parse_type()
         return ast.Param(name.text, written, span=self.span_from(name), name_span=self.place(name))
 

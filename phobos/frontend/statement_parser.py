@@ -84,10 +84,13 @@ class StatementParser(ExpressionParser):
     def _check_opening_brace(self) -> None:
         if self.kind == "{":
             return
-        help = _BRACES_HELP
         if self.kind == NEWLINE and self.token.kind == "{":
-            help = "the `{` stands on the line of what it belongs to"
-        elif self.kind == "=":
+            place, message = self.place(self.token), "`{` stands on a line of its own"
+            self.errors.error(place, message, help="write it on the line of what it belongs to")
+            self.skip_newline()
+            return
+        help = _BRACES_HELP
+        if self.kind == "=":
             help = "did you mean `==`?"
         elif self.token.text in _FOREIGN_OPERATORS:
             help = _FOREIGN_OPERATORS[self.token.text]
