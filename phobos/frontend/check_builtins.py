@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from phobos.diagnostics import Location
 from phobos.frontend import ast
@@ -218,9 +219,9 @@ def check_conversion(checker: Checker, node: ast.Call, target: ScalarType) -> Ex
             help="use i32 or i64",
         )
     converted = convert(checker, value, target)
-    if isinstance(converted, Literal):
-        return Literal(converted.type, ast.anchor(node), converted.value)
-    return converted
+    if converted is value or is_poison(converted):
+        return converted
+    return replace(converted, place=ast.anchor(node))
 
 
 def _bitcast(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:

@@ -22,7 +22,7 @@ from phobos.frontend.check_builtins import (
 )
 from phobos.frontend.check_functions import expand_call
 from phobos.frontend.checker import Checker, any_poison, declared_here
-from phobos.frontend.scopes import Builtin, Poisoned, TensorParameter
+from phobos.frontend.scopes import BUILTINS, Builtin, Poisoned, TensorParameter
 from phobos.frontend.typed import Evaluate, Expr, Poison, Stmt
 from phobos.frontend.types import NAMED, POISON, VOID
 
@@ -82,12 +82,16 @@ def _call(checker: Checker, node: ast.Call) -> Expr:
                 help="make what both need a function: `fn name(...) -> type { ... }`",
             )
         case _:
-            tensor = isinstance(symbol, TensorParameter)
+            help = None
+            if callee.name in BUILTINS:
+                help = f"it hides the built-in `{callee.name}`; give it another name"
+            elif isinstance(symbol, TensorParameter):
+                help = f"elements are written `{callee.name}[...]`"
             return checker.fail(
                 callee.span,
                 f"`{callee.name}` is not a function",
                 notes=declared_here(callee.name, symbol),
-                help=f"elements are written `{callee.name}[...]`" if tensor else None,
+                help=help,
             )
 
 

@@ -188,7 +188,8 @@ def round_float(value: float, type_: ScalarType) -> float:
         return math.copysign(math.inf, value)
     digits, smallest = _PRECISIONS[type_.name]
     unit = max(math.frexp(value)[1] - digits, smallest)
-    return math.ldexp(round(math.ldexp(value, -unit)), unit)
+    # A small negative number becomes -0.0, of which an int knows nothing.
+    return math.copysign(math.ldexp(round(math.ldexp(value, -unit)), unit), value)
 
 
 def fold_convert(value: Constant, source: ScalarType, target: ScalarType) -> Constant | None:

@@ -11,9 +11,11 @@ from collections.abc import Hashable
 from phobos.frontend.checker import constant_int
 from phobos.frontend.operators import BinaryOp, UnaryOp
 from phobos.frontend.typed import Arithmetic, ContextField, Convert, Expr, Extent, Prefix, Read
-from phobos.frontend.types import ScalarType
+from phobos.frontend.types import I32, I64, INDEX, ScalarType
 
 _ONE: tuple[Hashable, ...] = ()
+_KEEP_SUMS = (I32, I64)
+"""Types whose sums stay sums in index; those of narrower types wrap at their width first."""
 _Sum = dict[tuple[Hashable, ...], int]
 
 
@@ -45,6 +47,8 @@ def _terms(expr: Expr) -> _Sum:
             return _product(_terms(expr.left), _terms(expr.right))
         case Prefix(operator=UnaryOp.NEGATE):
             return _scaled_sum({}, _terms(expr.operand), -1)
+        case Convert() if expr.value.type in _KEEP_SUMS and expr.type is INDEX:
+            return _terms(expr.value)
         case _:
             return {(_key(expr),): 1}
 
