@@ -23,7 +23,7 @@ Scalars = Mapping[str, float]
 Dims = dict[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Example:
     """How to try one program.
 
