@@ -117,8 +117,12 @@ class Module:
         try:
             yield
         except PhobosError as error:
-            if self.sources is not None and error.sources is None:
-                error.with_sources(self.sources)
+            known = error.sources or SourceMap()
+            for name in self.sources.names() if self.sources is not None else ():
+                text = self.sources.text(name)
+                if known.text(name) is None and text is not None:
+                    known.add(name, text)
+            error.with_sources(known)
             raise
 
     def _check_fixed(self, kernel: str, extent_multiple: int, index_bits: int) -> None:
