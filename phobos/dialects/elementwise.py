@@ -183,7 +183,7 @@ class Comparison(IRDLOperation):
         if not isinstance(type_, TensorType | VectorType):
             parser.raise_error(f"{cls.name} compares tiles or runs", start, parser.pos)
         operands = parser.resolve_operands([lhs, rhs], [type_, type_], start)
-        op = cls(*operands, name)
+        op = cls(operands[0], operands[1], name)
         op.attributes.update(attributes)
         return op
 

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    MemRefLayoutAttr,
     MemRefType,
     StringAttr,
     TensorType,
@@ -29,6 +30,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Data, Dialect, ParametrizedAttribute, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -45,13 +47,29 @@ from xdsl.irdl import (
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from phobos.dialects.elementwise import ELEMENTWISE
+from phobos.dialects.shaping import (
+    SHAPING,
+    AxesAttr,
+)
 from phobos.layout import LinearLayout
+from phobos.layout.build import ceil_pow2
+from phobos.layout.shared import row_major
 
 I1 = IntegerType(1)
 MAX_RANK = 5
+
+
+def _parse_layout(parser: AttrParser) -> LinearLayout:
+    with parser.in_angle_brackets():
+        position = parser.pos
+        text = parser.parse_str_literal("the layout's text")
+        try:
+            return LinearLayout.parse(text)
+        except ValueError as error:
+            parser.raise_error(f"not a layout: {error}", position, parser.pos)
 
 
 @irdl_attr_definition
@@ -63,13 +81,31 @@ class LayoutAttr(Data[LinearLayout]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> LinearLayout:
         """Parses `<"...">`, the layout's one-line text."""
-        with parser.in_angle_brackets():
-            position = parser.pos
-            text = parser.parse_str_literal("the layout's text")
-            try:
-                return LinearLayout.parse(text)
-            except ValueError as error:
-                parser.raise_error(f"not a layout: {error}", position, parser.pos)
+        return _parse_layout(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Prints the layout's one-line text as a string."""
+        with printer.in_angle_brackets():
+            printer.print_string_literal(str(self.data))
+
+
+@irdl_attr_definition
+class SharedLayoutAttr(MemRefLayoutAttr, Data[LinearLayout]):
+    """Which element of a shared buffer is at which offset, in elements.
+
+    `memref<8x8xf32, #tile.shared_layout<"offset=[[0, 1], ...] -> [8, 8]">, #tile.shared>`
+    """
+
+    name = "tile.shared_layout"
+
+    def get_affine_map(self) -> AffineMap:
+        """Not expressible: a swizzle is linear over bits, not over integers."""
+        raise DiagnosticException("a shared layout is not an affine map")
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> LinearLayout:
+        """Parses `<"...">`, the layout's one-line text."""
+        return _parse_layout(parser)
 
     def print_parameter(self, printer: Printer) -> None:
         """Prints the layout's one-line text as a string."""
@@ -90,6 +126,14 @@ SHARED = SharedAttr()
 def is_shared(value: SSAValue) -> bool:
     """Whether a memref lives in shared memory."""
     return isinstance(value.type, MemRefType) and isinstance(value.type.memory_space, SharedAttr)
+
+
+def shared_layout_of(value: SSAValue) -> LinearLayout:
+    """Where the elements of a shared buffer are; row-major if its type does not say."""
+    assert isinstance(value.type, MemRefType)
+    if isinstance(value.type.layout, SharedLayoutAttr):
+        return value.type.layout.data
+    return row_major(tuple(ceil_pow2(extent) for extent in value.type.get_shape()))
 
 
 def layout_of(value: SSAValue) -> LinearLayout | None:
@@ -418,6 +462,7 @@ Tile = Dialect(
         RunDotOp,
         AssertOp,
         *ELEMENTWISE.values(),
+        *SHAPING,
     ],
-    [LayoutAttr, SharedAttr],
+    [AxesAttr, LayoutAttr, SharedAttr, SharedLayoutAttr],
 )

@@ -77,6 +77,7 @@ def elementwise_layout(
     threads: int,
     vector: int = 1,
     order: Sequence[int] | None = None,
+    warp_order: Sequence[int] | None = None,
 ) -> LinearLayout:
     """The layout of a tile that is loaded, computed on elementwise, and stored.
 
@@ -85,44 +86,54 @@ def elementwise_layout(
     what remains of the tile are further registers.  Threads beyond need hold copies.
 
     Args: any rank and extents >= 1 (rounded up to powers of two), any `threads` >= 1, `vector` a
-    power of two, `order` the axes from fastest to slowest (default: last axis fastest).
+    power of two, `order` the axes from fastest to slowest (default: last axis fastest),
+    `warp_order` the axes that warps go along, first to last, where that is another order.
 
     >>> str(elementwise_layout((8,), threads=4, vector=1))
     'register=[[4]] lane=[[1], [2]] warp=[] -> [8]'
     >>> str(elementwise_layout((2, 6), threads=4, vector=4))
     'register=[[0, 1], [0, 2]] lane=[[0, 4], [1, 0]] warp=[] -> [2, 8]'
+    >>> str(elementwise_layout((2, 64), threads=64, warp_order=(0, 1)))
+    'register=[[0, 32]] lane=[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]] warp=[[1, 0]] -> [2, 64]'
     """
     axes = checked_order(order, len(shape))
-    return _elementwise_layout(tuple(map(ceil_pow2, shape)), threads, vector, axes)
+    for_warps = axes if warp_order is None else checked_order(warp_order, len(shape))
+    return _elementwise_layout(tuple(map(ceil_pow2, shape)), threads, vector, axes, for_warps)
 
 
 @lru_cache(maxsize=1024)
 def _elementwise_layout(
-    sizes: tuple[int, ...], threads: int, vector: int, order: tuple[int, ...]
+    sizes: tuple[int, ...],
+    threads: int,
+    vector: int,
+    order: tuple[int, ...],
+    warp_order: tuple[int, ...],
 ) -> LinearLayout:
     walk = _walk(sizes, order)
     vector_bits = min(log2(vector), log2(sizes[order[0]])) if order else 0
     lanes, warps = thread_bits(threads)
     lane_end = vector_bits + lanes
-    warp_end = lane_end + warps
-    lane_bases = walk[vector_bits:lane_end]
-    warp_bases = walk[lane_end:warp_end]
+    lane_bases = [unit for _, unit in walk[vector_bits:lane_end]]
+    rest = walk[lane_end:]
+    for_warps = sorted(rest, key=lambda step: warp_order.index(step[0]))[:warps]
+    taken = {unit for _, unit in for_warps}
+    registers = (unit for _, unit in (*walk[:vector_bits], *rest) if unit not in taken)
     inputs = (
-        (REGISTER, (*walk[:vector_bits], *walk[warp_end:])),
+        (REGISTER, tuple(registers)),
         (LANE, (*lane_bases, *[0] * (lanes - len(lane_bases)))),
-        (WARP, (*warp_bases, *[0] * (warps - len(warp_bases)))),
+        (WARP, (*(unit for _, unit in for_warps), *[0] * (warps - len(for_warps)))),
     )
     return LinearLayout(inputs, tuple(zip(default_names(len(sizes)), sizes, strict=True)))
 
 
-def _walk(sizes: Sequence[int], order: Sequence[int]) -> list[int]:
-    """The packed unit vectors of a tile, from the fastest axis of `order` to the slowest."""
-    walk: list[int] = []
+def _walk(sizes: Sequence[int], order: Sequence[int]) -> list[tuple[int, int]]:
+    """(axis, packed unit vector) for each bit, from the fastest axis of `order` on."""
+    walk: list[tuple[int, int]] = []
     for axis in order:
         step = 1
         for size in sizes[axis + 1 :]:
             step *= size
-        walk.extend(step << bit for bit in range(log2(sizes[axis])))
+        walk.extend((axis, step << bit) for bit in range(log2(sizes[axis])))
     return walk
 
 
