@@ -117,9 +117,9 @@ class Module:
         try:
             yield
         except PhobosError as error:
-            known = error.sources or SourceMap()
-            for name in self.sources.names() if self.sources is not None else ():
-                text = self.sources.text(name)
+            known, own = error.sources or SourceMap(), self.sources or SourceMap()
+            for name in own.names():
+                text = own.text(name)
                 if known.text(name) is None and text is not None:
                     known.add(name, text)
             error.with_sources(known)
