@@ -26,6 +26,10 @@ from phobos.transforms.ptx_fold import fold_entry
 from phobos.transforms.ptx_licm import hoist_invariants
 
 
+_MAX_ROUNDS = 3
+"""Settling a branch joins blocks and uncovers more to fold; that rarely happens twice."""
+
+
 @dataclass(frozen=True)
 class PtxCanonicalizePass(ModulePass):
     """Canonicalizes every kernel of every ptx module."""
@@ -42,9 +46,10 @@ class PtxCanonicalizePass(ModulePass):
 def canonicalize_entry(entry: ptx.EntryOp) -> None:
     """Canonicalize one kernel in place."""
     simplify_branches(entry)
-    fold_entry(entry)
-    remove_dead_code(entry)
-    if simplify_branches(entry):
+    for _ in range(_MAX_ROUNDS):
         fold_entry(entry)
         remove_dead_code(entry)
+        if not simplify_branches(entry):
+            break
     hoist_invariants(entry)
+    simplify_branches(entry)

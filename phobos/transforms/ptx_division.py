@@ -64,7 +64,7 @@ def _unsigned_multiplier(divisor: int, bits: int, precision: int) -> UnsignedMag
         multiplier = -(-power // divisor)
         if multiplier >> bits:
             return None
-        # Exact if the multiplier is too large by at most 2**shift parts of the numerators' range.
+        # Exact while a numerator times the multiplier's excess stays below the last bit kept.
         if (multiplier * divisor - power) << precision <= power:
             return UnsignedMagic(multiplier, shift)
     return None
@@ -77,7 +77,8 @@ def signed_magic(divisor: int, bits: int) -> SignedMagic:
     while True:
         power = 1 << (bits + shift)
         multiplier = power // magnitude + 1
-        if (multiplier * magnitude - power) << (bits - 1) <= power:
+        # Strictly, since -2**(bits-1) over a negative divisor is the largest positive case.
+        if (multiplier * magnitude - power) << (bits - 1) < power:
             break
         shift += 1
     signed = multiplier if divisor > 0 else -multiplier
