@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,7 @@ def imports_of(path: Path) -> Iterator[Import]:
     yield from visit(ast.parse(path.read_text()), False, False)
 
 
+@cache
 def package_imports() -> list[tuple[str, Import]]:
     return [
         (room_of(path), found)
