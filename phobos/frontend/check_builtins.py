@@ -364,7 +364,8 @@ def _dp4a(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
     return DotFourBytes(
         I32,
         ast.anchor(node),
-        *packed,
+        packed[0],
+        packed[1],
         total,
         unsigned_a=packed[0].type is U32,
         unsigned_b=packed[1].type is U32,

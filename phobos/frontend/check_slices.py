@@ -103,8 +103,18 @@ def check_access(checker: Checker, node: ast.Subscript) -> Access | None:
 def _check_indices_anyway(checker: Checker, node: ast.Subscript) -> None:
     """Reports what is wrong inside the brackets although what is before them is wrong too."""
     for index in node.indices:
-        for part in ast.children(index):
-            checker.expression(part)  # pyright: ignore[reportArgumentType]
+        match index:
+            case ast.Point():
+                checker.expression(index.index)
+            case ast.Range():
+                if index.start is not None:
+                    checker.expression(index.start)
+                checker.expression(index.stop)
+            case ast.Span():
+                checker.expression(index.start)
+                checker.expression(index.length)
+            case ast.FullAxis():
+                pass
 
 
 def _tensor(checker: Checker, node: ast.Subscript) -> TensorParameter | None:

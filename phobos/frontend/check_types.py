@@ -6,7 +6,7 @@ from phobos.diagnostics import Location, did_you_mean
 from phobos.frontend import ast
 from phobos.frontend.check_slices import check_tile_shape
 from phobos.frontend.checker import Checker, declared_here
-from phobos.frontend.scopes import NamedConstant, NamedExtent, Poisoned
+from phobos.frontend.scopes import NamedConstant, NamedExtent, Poisoned, Symbol
 from phobos.frontend.typed import Variable
 from phobos.frontend.types import (
     BOOL,
@@ -106,27 +106,30 @@ def constant_dim(checker: Checker, dim: ast.Dim) -> int | None:
     if isinstance(dim, ast.DimSize):
         return _positive(checker, dim.value, dim.span)
     symbol = checker.scope.lookup(dim.name)
+    known = _constant_of(symbol)
+    if known is not None:
+        return _positive(checker, known, dim.span)
+    if symbol is None:
+        checker.unknown_name(dim.name, dim.span)
+    elif not isinstance(symbol, Poisoned) and getattr(symbol, "type", None) is not POISON:
+        help = f"bind it with `@autotune({dim.name} in [64, 256])`"
+        checker.error(
+            dim.span,
+            f"the extents of a tile are compile-time constants, which `{dim.name}` is not",
+            notes=declared_here(dim.name, symbol),
+            help=help if isinstance(symbol, NamedExtent) else None,
+        )
+    return None
+
+
+def _constant_of(symbol: Symbol | None) -> int | None:
+    """The value of a name that stands for a compile-time integer."""
     match symbol:
-        case NamedConstant(value=value):
-            return _positive(checker, value, dim.span)
-        case Variable(constant=int() as value) if symbol.type.is_integer:  # pyright: ignore
-            return _positive(checker, value, dim.span)
-        case Poisoned():
-            return None
-        case None:
-            checker.unknown_name(dim.name, dim.span)
-            return None
+        case NamedConstant():
+            return symbol.value
+        case Variable(type=ScalarType() as type_) if type_.is_integer:
+            return None if symbol.constant is None else int(symbol.constant)
         case _:
-            if isinstance(symbol, Variable) and symbol.type is POISON:
-                return None
-            checker.error(
-                dim.span,
-                f"the extents of a tile are compile-time constants, which `{dim.name}` is not",
-                notes=declared_here(dim.name, symbol),
-                help=f"bind it with `@autotune({dim.name} in [64, 256])`"
-                if isinstance(symbol, NamedExtent)
-                else None,
-            )
             return None
 
 

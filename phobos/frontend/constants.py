@@ -214,7 +214,11 @@ def fold_convert(value: Constant, source: ScalarType, target: ScalarType) -> Con
     return max(low, min(high, math.trunc(value)))
 
 
-_CALLS: dict[str, Callable[..., Constant]] = {"min": min, "max": max, "abs": abs}
+_CALLS: dict[str, Callable[[list[Constant]], Constant]] = {
+    "min": min,
+    "max": max,
+    "abs": lambda values: abs(values[0]),
+}
 
 
 def fold_call(name: str, values: list[Constant]) -> Constant | None:
@@ -222,4 +226,4 @@ def fold_call(name: str, values: list[Constant]) -> Constant | None:
     function = _CALLS.get(name)
     if function is None or any(math.isnan(value) for value in values):
         return None
-    return function(*values)
+    return function(values)

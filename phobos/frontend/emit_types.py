@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     BFloat16Type,
     Float16Type,
     Float32Type,
@@ -80,13 +82,11 @@ def number_attr(value: Constant, scalar: ScalarType, is_negative_zero: bool) -> 
     The last argument keeps -0.0 apart from 0.0, which are equal as keys of the cache.
     """
     type_ = scalar_attr(scalar)
-    if scalar.is_float:
-        return FloatAttr(-0.0 if is_negative_zero else float(value), type_)  # pyright: ignore
-    number = int(value)
-    if (
-        isinstance(type_, IntegerType)
-        and type_.width.data > 1
-        and number >= 1 << (type_.width.data - 1)
-    ):
-        number -= 1 << type_.width.data  # the same bits, as IR prints signless integers
-    return IntegerAttr(number, type_)  # pyright: ignore
+    if isinstance(type_, IntegerType):
+        number = int(value)
+        if type_.width.data > 1 and number >= 1 << (type_.width.data - 1):
+            number -= 1 << type_.width.data  # the same bits, as IR prints signless integers
+        return IntegerAttr(number, type_)
+    if isinstance(type_, IndexType):
+        return IntegerAttr(int(value), type_)
+    return FloatAttr(-0.0 if is_negative_zero else float(value), cast(AnyFloat, type_))

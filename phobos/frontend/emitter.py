@@ -14,6 +14,7 @@ from functools import cache
 from xdsl.dialects import arith, tensor, vector
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
 
 from phobos.diagnostics import Location
 from phobos.dialects import tile
@@ -136,7 +137,10 @@ class Emitter:
             self._statement(self, stmt)
 
     def region(
-        self, arguments: Sequence[tuple[Attribute, str | None]], place: Location, fill: Callable
+        self,
+        arguments: Sequence[tuple[Attribute, str | None]],
+        place: Location,
+        fill: Callable[[Sequence[SSAValue]], None],
     ) -> Region:
         """A region of one block, whose operations `fill` emits, given the block's arguments."""
         block = Block(arg_types=[type_ for type_, _ in arguments])
@@ -210,12 +214,12 @@ def set_argument(argument: BlockArgument, hint: str | None, place: Location) -> 
 @cache
 def default_properties(kind: type[Operation]) -> Mapping[str, Attribute]:
     """The properties of an operation that have a default, such as fast-math flags."""
-    definition = kind.get_irdl_definition()  # pyright: ignore[reportAttributeAccessIssue]
-    return {
-        name: prop.default_value
-        for name, prop in definition.properties.items()
-        if getattr(prop, "default_value", None) is not None
+    assert issubclass(kind, IRDLOperation)
+    definition = kind.get_irdl_definition()
+    defaults = {
+        name: getattr(prop, "default_value", None) for name, prop in definition.properties.items()
     }
+    return {name: value for name, value in defaults.items() if value is not None}
 
 
 def _zero(type_: ValueType) -> Constant:

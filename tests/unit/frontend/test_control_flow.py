@@ -12,6 +12,7 @@ from phobos.frontend.exits import MAX_NESTING
 from tests.unit.frontend.emission import emitted, module, operations
 from tests.unit.frontend.interpreters import IrInterpreter, TooLong, Trace, TreeInterpreter
 
+SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
 MEMORY = [3, -1, 4, 1, -5, 9, 2, -6]
 
 
@@ -161,7 +162,7 @@ def _nested(draw: st.DrawFn, depth: int) -> str:
             return f"while c < 12 {{\nc += 1\n{body}\n}}"
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
 @given(_block(3))
 def test_random_programs(body: str) -> None:
     text = program(
