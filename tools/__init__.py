@@ -1,0 +1,1 @@
+"""What developers run: the demonstration, the GPU run, the benchmarks."""

@@ -1,0 +1,150 @@
+"""Who takes part in a contest: every candidate of every contender, and how each is launched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from tools.bench.case import Choices, PhobosKernel, Problem, Values
+from tools.bench.machine import Machine
+
+_MAX_INDEX32 = 2**31 - 1
+
+
+class Contender(StrEnum):
+    """Who computes a case. All but Phobos are its peers."""
+
+    PHOBOS = "phobos"
+    TORCH = "torch"
+    TRITON = "triton"
+
+
+Run = Callable[[Values], object]
+"""Queues one run on some values."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One candidate of a contender.
+
+    `prepare` compiles and gives what launches it; it raises if that cannot be done.
+    """
+
+    contender: Contender
+    choices: str
+    prepare: Callable[[], Run]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which candidates take part.
+
+    Attributes:
+        contenders: the contenders.
+        chip: the chip that Phobos compiles for; None for the machine's own.
+        constants: values for Phobos' constants in place of those that the case tries.
+    """
+
+    contenders: tuple[Contender, ...] = tuple(Contender)
+    chip: str | None = None
+    constants: tuple[tuple[str, int], ...] = ()
+
+
+def entrants(problem: Problem, machine: Machine, selection: Selection) -> list[Entrant]:
+    """The candidates for a problem, contender by contender."""
+    makers = {
+        Contender.PHOBOS: _phobos_entrants,
+        Contender.TORCH: _torch_entrants,
+        Contender.TRITON: _triton_entrants,
+    }
+    return [
+        entrant
+        for contender in selection.contenders
+        for entrant in makers[contender](problem, machine, selection)
+    ]
+
+
+def _label(choices: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in choices.items())
+
+
+# Phobos ------------------------------------------------------------------------------------------
+
+
+def _phobos_entrants(problem: Problem, machine: Machine, selection: Selection) -> Iterator[Entrant]:
+    kernel = problem.case.phobos
+    for constants in _candidates(kernel, dict(selection.constants)):
+        for ctas in (None, *kernel.ctas_per_multiprocessor):
+            grid = None if ctas is None else (ctas * machine.multiprocessors, 1, 1)
+            shown = constants if ctas is None else {**constants, "CTAs/SM": ctas}
+            yield Entrant(
+                Contender.PHOBOS,
+                _label(shown),
+                _phobos_preparation(problem, constants, grid, selection.chip),
+            )
+
+
+def _candidates(kernel: PhobosKernel, fixed: Choices) -> list[Choices]:
+    """The case's candidates with some constants fixed, each once."""
+    candidates: list[Choices] = []
+    for candidate in kernel.search:
+        candidate = {**candidate, **fixed}
+        if candidate not in candidates:
+            candidates.append(candidate)
+    return candidates
+
+
+def _phobos_preparation(
+    problem: Problem, constants: Choices, grid: tuple[int, int, int] | None, chip: str | None
+) -> Callable[[], Run]:
+    def prepare() -> Run:
+        import phobos
+
+        kernel = problem.case.phobos
+        module = phobos.compile(kernel.source(problem.dtype), chip, constants)
+        launcher = module[kernel.kernel]
+        return lambda values: launcher(**vars(values), grid=grid)
+
+    return prepare
+
+
+# The peers ---------------------------------------------------------------------------------------
+
+
+def _torch_entrants(problem: Problem, machine: Machine, _: Selection) -> Iterator[Entrant]:
+    for label, call in problem.case.torch.items():
+
+        def prepare(call: Callable[[Any, Values], object] = call) -> Run:
+            return lambda values: call(machine.torch, values)
+
+        yield Entrant(Contender.TORCH, label, prepare)
+
+
+def _triton_entrants(problem: Problem, _: Machine, selection: Selection) -> Iterator[Entrant]:
+    from tools.bench.triton_language import is_installed
+
+    kernel = problem.case.triton
+    if kernel is None or not is_installed() or not _has_small_arrays(problem):
+        return
+    extents = problem.extents
+    for choices in kernel.search:
+
+        def prepare(choices: Choices = choices) -> Run:
+            bound = kernel.function[kernel.grid(extents, choices)]
+
+            def run(values: Values) -> object:
+                known = {**extents, **vars(values)}
+                return bound(*(known[name] for name in kernel.arguments), **choices)
+
+            return run
+
+        yield Entrant(Contender.TRITON, _label(choices), prepare)
+
+
+def _has_small_arrays(problem: Problem) -> bool:
+    """Whether 32-bit offsets reach everything; the Triton kernels here use no others."""
+    sizes = (math.prod(problem.shape(array)) for array in problem.case.arrays)
+    return max(sizes) <= _MAX_INDEX32
