@@ -13,6 +13,7 @@ import numpy as np
 
 from phobos.emulator.types import Value
 
+_UPPER_NAN = np.uint64(0x7FFF_FFFF_0000_0000)
 _HUGE = np.float32(2.0**126)
 
 
@@ -36,7 +37,7 @@ reciprocal_root = _through_double(lambda a: 1.0 / np.sqrt(a))
 def divide(a: Value, b: Value) -> Value:
     """`div.approx.f32`: a divisor above 2**126 gives 0, or NaN if the dividend is infinite."""
     quotient = (a.astype(np.float64) / b.astype(np.float64)).astype(a.dtype)
-    huge = (np.abs(b) > _HUGE) & np.isfinite(b)
+    huge = (np.abs(b) > _HUGE) & np.isfinite(b) & ~np.isnan(a)
     if not np.any(huge):
         return quotient
     zero = np.copysign(a.dtype.type(0), quotient)
@@ -44,5 +45,6 @@ def divide(a: Value, b: Value) -> Value:
 
 
 def upper_half(a: Value) -> Value:
-    """An f64 with the lower 32 bits of its pattern cleared."""
-    return (np.asarray(a).view(np.uint64) & np.uint64(0xFFFF_FFFF_0000_0000)).view(np.float64)
+    """An f64 with the lower 32 bits of its pattern cleared; NaN is 0x7FFFFFFF there."""
+    upper = np.asarray(a).view(np.uint64) & np.uint64(0xFFFF_FFFF_0000_0000)
+    return np.where(np.isnan(upper.view(np.float64)), _UPPER_NAN, upper).view(np.float64)

@@ -13,6 +13,7 @@ import numpy as np
 
 from phobos.emulator.arithmetic import floats
 from phobos.emulator.arithmetic.formats import (
+    CANONICAL_NAN,
     FORMATS,
     decode,
     encode,
@@ -21,14 +22,17 @@ from phobos.emulator.arithmetic.formats import (
     round_integral,
     round_to,
 )
-from phobos.emulator.types import ScalarType, Value
+from phobos.emulator.types import TYPES, ScalarType, Value
 
 _STICKY_SHIFT = 11
 """Bits that a 64-bit integer has beyond the 53 of float64."""
 
 
 def to_double(value: Value, source: ScalarType, *, flush: bool = False) -> Value:
-    """Values of a float type as float64, exactly; `flush` drops subnormal f32 numbers."""
+    """Values of a float type as float64, exactly; NaN keeps its sign and payload.
+
+    `flush` drops subnormal f32 numbers.
+    """
     if source.name in ("f16", "bf16"):
         return half_to_single(value.view(np.uint16), source.name).astype(np.float64)
     if source.name == "tf32":
@@ -107,6 +111,7 @@ class FloatConversion:
     """A conversion between single floats: what `cvt` does to a float64 on its way to `target`."""
 
     target: ScalarType
+    source: ScalarType
     mode: str = "rn"
     integral: str | None = None
     flush: bool = False
@@ -125,12 +130,57 @@ class FloatConversion:
         result = _encode_float(value, self.target, self.mode, saturate=self.satfinite)
         if self.flush and self.target.name == "f32":
             result = floats.flush_subnormals(result)
-        return result
+        missing = np.isnan(value)
+        return self._settle_nan(result, value, missing) if np.any(missing) else result
+
+    def _settle_nan(self, result: Value, value: Value, missing: Value) -> Value:
+        """The NaN results, which depend on the formats: some carry sign and payload over."""
+        names = {self.target.name, self.source.name}
+        bits = np.asarray(value).view(np.uint64)
+        if self.target.name == "tf32":
+            pattern = _TF32_NAN
+        elif self.flush and self.source.name == "f32" and self.target.name == "f64":
+            pattern = np.uint64(CANONICAL_NAN["f32"] & 0x7FFFFF) << np.uint64(29) | _DOUBLE_NAN
+        elif "f64" in names:
+            pattern = _narrow_nan(bits | _DOUBLE_QUIET, self.target.name)
+        else:
+            return result
+        own = pattern.astype(self.target.storage).view(self.target.dtype)
+        return np.where(missing, own, result)
+
+
+_DOUBLE_NAN = np.uint64(0x7FF0000000000000)
+_TF32 = TYPES["tf32"]
+_TF32_NAN = np.asarray(np.uint64(0x7FFFE000))
+_DOUBLE_QUIET = np.uint64(0x0008000000000000)
+
+
+def _narrow_nan(bits: Value, target: str) -> Value:
+    """The pattern of an f64 NaN in a format of the same or fewer bits, its payload cut off."""
+    if target == "f64":
+        return bits
+    form = FORMATS[target]
+    sign = bits >> np.uint64(63) << np.uint64(form.bits - 1)
+    payload = (bits >> np.uint64(52 - form.mantissa_bits)) & np.uint64(
+        (1 << form.mantissa_bits) - 1
+    )
+    width = form.bits - 1 - form.mantissa_bits
+    return sign | payload | np.uint64(((1 << width) - 1) << form.mantissa_bits)
+
+
+def round_away_tf32(value: Value, *, saturate: bool) -> Value:
+    """`cvt.rna.tf32.f32`, which cuts NaN like a number and saturates it one unit down."""
+    double = value.astype(np.float64)
+    result = _encode_float(double, _TF32, "rna", saturate=saturate)
+    cut = value.view(np.uint32) & np.uint32(0xFFFFE000)
+    if saturate:
+        cut = cut - np.uint32(0x2000)
+    return np.where(np.isnan(value), cut, result)
 
 
 def _encode_float(value: Value, target: ScalarType, mode: str, *, saturate: bool) -> Value:
     if target.name == "f64":
-        return floats.canonical(value)
+        return value
     if target.name in ("f16", "bf16"):
         return half_from(value, target.name, mode, saturate=saturate).view(target.dtype)
     form = FORMATS[target.name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,7 @@ from phobos.emulator.arithmetic.exact import (
     two_product,
     two_sum,
 )
-from phobos.emulator.arithmetic.formats import CANONICAL_NAN, FORMATS, round_to
+from phobos.emulator.arithmetic.formats import CANONICAL_NAN, FORMATS, is_tiny, round_to
 from phobos.emulator.types import Value
 
 _SMALLEST_NORMAL = {
@@ -27,6 +27,7 @@ _NANS = {
     np.dtype(np.float64): np.uint64(CANONICAL_NAN["f64"]).view(np.float64),
 }
 _SINGLE = FORMATS["f32"]
+_QUIET = np.uint64(1 << 51)
 _LOST_BITS = np.uint64(0x1FFF_FFFF)
 _HALFWAY = np.uint64(0x1000_0000)
 """The 29 bits that f64 has beyond f32, and their value halfway between two f32."""
@@ -38,6 +39,28 @@ def canonical(value: Value) -> Value:
     if not np.any(missing):
         return value
     return np.where(missing, _NANS[value.dtype], value)
+
+
+def settle_nan(result: Value, operands: Sequence[Value]) -> Value:
+    """The NaN results of an operation as the hardware gives them.
+
+    In f32 they are all the same. In f64 the first operand that is NaN, in the order given, comes
+    through with its quiet bit set; without one it is the default NaN.
+    """
+    missing = np.isnan(result)
+    if not np.any(missing):
+        return result
+    settled = np.where(missing, _NANS[result.dtype], result)
+    if result.dtype != np.float64:
+        return settled
+    for operand in reversed(operands):
+        settled = np.where(missing & np.isnan(operand), quiet(operand), settled)
+    return settled
+
+
+def quiet(value: Value) -> Value:
+    """f64 values with the quiet bit of NaN set; meaningless for numbers."""
+    return (np.asarray(value).view(np.uint64) | _QUIET).view(np.float64)
 
 
 def flush_subnormals(value: Value) -> Value:
@@ -54,6 +77,31 @@ def saturate_unit(value: Value) -> Value:
     return np.where(value > zero, np.minimum(value, one), zero)
 
 
+def multiply_flushed(a: Value, b: Value, mode: str = "rn") -> Value:
+    """`a * b` in f32 with tiny results flushed; the operands were flushed already."""
+    exact = a.astype(np.float64) * b.astype(np.float64)
+    return _flushed(multiply(a, b, mode), exact, mode)
+
+
+def divide_flushed(a: Value, b: Value, mode: str = "rn") -> Value:
+    """`a / b` in f32 with tiny results flushed."""
+    exact = divide_odd(a.astype(np.float64), b.astype(np.float64))
+    return _flushed(divide(a, b, mode), exact, mode)
+
+
+def fma_flushed(a: Value, b: Value, c: Value, mode: str = "rn") -> Value:
+    """`a * b + c` in f32 with tiny results flushed."""
+    exact = add_odd(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
+    return _flushed(fused_multiply_add(a, b, c, mode), exact, mode)
+
+
+def _flushed(result: Value, exact: Value, mode: str) -> Value:
+    tiny = is_tiny(exact, _SINGLE, mode)
+    if not np.any(tiny):
+        return result
+    return np.where(tiny, np.copysign(np.float32(0), exact.astype(np.float32)), result)
+
+
 # f32 ---------------------------------------------------------------------------------------------
 
 
@@ -64,11 +112,11 @@ def _single(value: Value, mode: str) -> Value:
     return round_to(value, _SINGLE, mode).astype(np.float32)
 
 
-def _signed_zero_sum(result: Value, a: Value, b: Value, mode: str) -> Value:
-    """An exact zero sum of nonzero terms is -0 when rounding down (IEEE 754, 6.3)."""
+def _signed_zero_sum(result: Value, exact: Value, a: Value, b: Value, mode: str) -> Value:
+    """An exact zero sum is -0 when rounding down, unless both terms are +0 (IEEE 754, 6.3)."""
     if mode != "rm":
         return result
-    cancels = (result == 0) & ~((a == 0) & (b == 0) & (np.signbit(a) == np.signbit(b)))
+    cancels = (exact == 0) & ~((a == 0) & (b == 0) & (np.signbit(a) == np.signbit(b)))
     return np.where(cancels, -np.abs(result), result)
 
 
@@ -79,7 +127,7 @@ def add(a: Value, b: Value, mode: str = "rn") -> Value:
     if a.dtype == np.float64:
         return _double_directed(a, b, None, mode, "add")
     total = add_odd(a.astype(np.float64), b.astype(np.float64))
-    return _signed_zero_sum(_single(total, mode), a, b, mode)
+    return _signed_zero_sum(_single(total, mode), total, a, b, mode)
 
 
 def multiply(a: Value, b: Value, mode: str = "rn") -> Value:
@@ -116,7 +164,8 @@ def fused_multiply_add(a: Value, b: Value, c: Value, mode: str = "rn") -> Value:
     product = a.astype(np.float64) * b.astype(np.float64)
     addend = c.astype(np.float64)
     if mode != "rn":
-        return _signed_zero_sum(_single(add_odd(product, addend), mode), product, addend, mode)
+        total = add_odd(product, addend)
+        return _signed_zero_sum(_single(total, mode), total, product, addend, mode)
     total = product + addend
     result = total.astype(np.float32)
     doubtful = (np.asarray(total).view(np.uint64) & _LOST_BITS) == _HALFWAY
@@ -150,7 +199,8 @@ def _double_fma(a: Value, b: Value, c: Value) -> Value:
     plain = (magnitudes[0] == 0) | (magnitudes[1] == 0)
     for magnitude in magnitudes:
         plain |= ~np.isfinite(magnitude)
-    result = np.where(plain, a * b + c, result)
+    simple = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, a * b + c)
+    result = np.where(plain, simple, result)
     hard = np.flatnonzero(~(safe | plain))
     flat = result.reshape(-1)
     for index in hard:
@@ -284,4 +334,4 @@ def _extreme(
         result = np.where(zeros, signed.view(a.dtype), result)
     if propagate_nan:
         result = np.where(np.isnan(a) | np.isnan(b), a.dtype.type(np.nan), result)
-    return canonical(result)
+    return settle_nan(result, (b, a))

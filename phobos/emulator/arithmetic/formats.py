@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,10 @@ FORMATS: Mapping[str, Format] = {
 }
 """Formats by PTX name. tf32 keeps its 19 bits at the top of 32."""
 
+_UNBOUNDED: Mapping[str, Format] = {
+    name: replace(FORMATS[name], lowest=-1000) for name in ("f32", "f16", "bf16")
+}
+
 CANONICAL_NAN: Mapping[str, int] = {
     "f16": 0x7FFF,
     "bf16": 0x7FFF,
@@ -78,6 +82,20 @@ _INTEGRAL: Mapping[str, Callable[[Value], Value]] = {
     "rm": np.floor,
     "rp": np.ceil,
 }
+
+
+def is_tiny(exact: Value, form: Format, mode: str = "rn") -> Value:
+    """Whether `.ftz` flushes a result: it is below the normal numbers once it was rounded.
+
+    Rounded is to the precision of the format with no bound on the exponent, so that a number just
+    below the smallest normal one is flushed unless it rounds up to that. `exact` is float64,
+    rounded to odd at most.
+    """
+    smallest = 2.0**form.lowest
+    near = (np.abs(exact) < smallest) & (exact != 0)
+    if not np.any(near):
+        return near
+    return near & (np.abs(round_to(exact, _UNBOUNDED[form.name], mode)) < smallest)
 
 
 def round_integral(value: Value, mode: str) -> Value:

@@ -165,7 +165,7 @@ def find_leading(a: Value, *, shift_amount: bool) -> Value:
 def extract_field(a: Value, position: Value, length: Value) -> Value:
     """`bfe`: the field of `length` bits at `position`, extended by its sign for signed types."""
     bits = bits_of(a)
-    position, length = position & np.uint32(0xFF), length & np.uint32(0xFF)
+    position, length = _field_bounds(position, length, bits)
     top = np.minimum(position + length - np.uint32(1), np.uint32(bits - 1))
     unsigned = as_unsigned(a)
     mask = _low_ones(length, unsigned.dtype)
@@ -183,9 +183,17 @@ def extract_field(a: Value, position: Value, length: Value) -> Value:
     return np.where(sign, field | filler, field).view(a.dtype)
 
 
+def _field_bounds(position: Value, length: Value, bits: int) -> tuple[Value, Value]:
+    """Position and length of a field: 32-bit forms look at 8 bits of each, 64-bit ones at all."""
+    if bits == 32:
+        return position & np.uint32(0xFF), length & np.uint32(0xFF)
+    limit = np.uint32(2 * bits)
+    return np.minimum(position, limit), np.minimum(length, limit)
+
+
 def insert_field(field: Value, base: Value, position: Value, length: Value) -> Value:
     """`bfi`: `base` with the low `length` bits of `field` placed at `position`."""
-    position, length = position & np.uint32(0xFF), length & np.uint32(0xFF)
+    position, length = _field_bounds(position, length, bits_of(base))
     mask = shift_left(_low_ones(length, base.dtype), position)
     return (base & ~mask) | (shift_left(field, position) & mask)
 
@@ -273,5 +281,8 @@ def nth_set(mask: Value, base: Value, offset: Value) -> Value:
         place = np.argmax(hits, axis=1)
         found = hits.any(axis=1) & chosen
         result = np.where(found, place.astype(np.uint32), result)
+    # The most negative offset has no magnitude; the hardware answers 0.
+    result = np.where(signed == -(2**31), np.uint32(0), result)
     at_base = (signed == 0) & (result != base)
-    return np.where(at_base, np.uint32(0xFFFF_FFFF), result)
+    outside = (base > 31) & (signed != -(2**31))
+    return np.where(at_base | outside, np.uint32(0xFFFF_FFFF), result)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from phobos.emulator.arithmetic import conversions, integers
+from phobos.emulator.arithmetic.formats import half_to_single
 from phobos.emulator.decode import Operands, Step
 from phobos.emulator.instructions.registry import decodes
 from phobos.emulator.types import B32, Kind, ScalarType, Selection, Value
@@ -89,8 +90,15 @@ def _float_to_float(
     narrows = target.bits < source.bits or {target.name, source.name} == {"f16", "bf16"}
     if (narrows or target.name == "tf32") and mode is None:
         ops.refuse(f"needs a rounding mode from .{source.name} to .{target.name}")
+    if target.name == "tf32" and mode == "rna":
+        saturate = "satfinite" in flags
+        return lambda value: conversions.round_away_tf32(value, saturate=saturate)
+    if (target.name, source.name, flags) == ("f32", "bf16", ()):
+        # The bits move up and NaN stays as it is.
+        return lambda value: half_to_single(value, "bf16")
     conversion = conversions.FloatConversion(
         target=target,
+        source=source,
         mode=mode or "rn",
         integral=integral,
         flush="ftz" in flags,
@@ -98,7 +106,8 @@ def _float_to_float(
         satfinite="satfinite" in flags,
         relu="relu" in flags,
     )
-    flush = conversion.flush
+    # The hardware does not flush what it narrows to a half, whatever `.ftz` says.
+    flush = conversion.flush and target.bits >= 32
     return lambda value: conversion.apply(conversions.to_double(value, source, flush=flush))
 
 

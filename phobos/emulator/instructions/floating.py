@@ -17,6 +17,8 @@ Compute = Callable[..., Value]
 
 _ROUNDINGS = frozenset({"rn", "rz", "rm", "rp"})
 _FLAGS = frozenset({"ftz", "sat"})
+_SECOND_FIRST = (1, 2, 0)
+_FIRST_FIRST = (0, 1)
 
 
 def _scalar_float(ops: Operands) -> ScalarType:
@@ -41,22 +43,28 @@ def arithmetic_step(
     *,
     flush: bool = False,
     saturate: bool = False,
+    nan_order: tuple[int, ...] = _SECOND_FIRST,
 ) -> Step:
-    """A step that computes, with `.ftz` on operands and result, `.sat`, and the hardware's NaN."""
+    """A step that computes, with `.ftz` on operands and result, `.sat`, and the hardware's NaN.
+
+    `nan_order` lists the operands in the order in which the hardware looks for a NaN to pass on.
+    """
     ops.expect_count(arity + 1)
     write = ops.write(0, kind)
     readers: list[Reader] = [ops.read(index, kind) for index in range(1, arity + 1)]
+    order = [place for place in nan_order if place < arity]
 
     def step(wave: Wave, sel: Selection) -> None:
         values = [read(wave, sel) for read in readers]
         if flush:
             values = [floats.flush_subnormals(value) for value in values]
+        operands = values
         result = compute(*values)
         if flush:
             result = floats.flush_subnormals(result)
         if saturate:
             result = floats.saturate_unit(result)
-        write(wave, sel, floats.canonical(result))
+        write(wave, sel, floats.settle_nan(result, [operands[place] for place in order]))
 
     return step
 
@@ -66,6 +74,12 @@ _BASIC: Mapping[str, tuple[int, Callable[..., Value]]] = {
     "mul": (2, floats.multiply),
     "fma": (3, floats.fused_multiply_add),
     "mad": (3, floats.fused_multiply_add),
+}
+
+_FLUSHED: Mapping[str, Callable[..., Value]] = {
+    "mul": floats.multiply_flushed,
+    "fma": floats.fma_flushed,
+    "mad": floats.fma_flushed,
 }
 
 
@@ -78,6 +92,8 @@ def _basic(ops: Operands) -> Step:
     if ops.instruction.opcode in ("fma", "mad") and not parts & _ROUNDINGS:
         ops.refuse("needs a rounding mode")
     _refuse_double_flags(ops, kind, parts)
+    if "ftz" in parts:
+        function = _FLUSHED.get(ops.instruction.opcode, function)
     compute = function if mode == "rn" else lambda *values: function(*values, mode)
     return arithmetic_step(ops, kind, arity, compute, flush="ftz" in parts, saturate="sat" in parts)
 
@@ -115,7 +131,10 @@ def _div(ops: Operands) -> Step:
     mode = _rounding(ops, parts)
     if not parts & _ROUNDINGS:
         ops.refuse("needs a rounding mode, `.approx` or `.full`")
-    return arithmetic_step(ops, kind, 2, lambda a, b: floats.divide(a, b, mode), flush=flush)
+    divide = floats.divide_flushed if flush else floats.divide
+    return arithmetic_step(
+        ops, kind, 2, lambda a, b: divide(a, b, mode), flush=flush, nan_order=_FIRST_FIRST
+    )
 
 
 @decodes("rcp", "sqrt", family=Family.FLOAT)
@@ -151,13 +170,15 @@ def _rsqrt(ops: Operands) -> Step:
 
 def _coarse_double(ops: Operands, function: Callable[[Value], Value]) -> Step:
     """`rcp` and `rsqrt.approx.ftz.f64`: only the upper 32 bits count, in and out."""
-    return arithmetic_step(
-        ops,
-        F64,
-        1,
-        lambda a: approximate.upper_half(function(approximate.upper_half(a))),
-        flush=True,
-    )
+    ops.expect_count(2)
+    write, read = ops.write(0, F64), ops.read(1, F64)
+
+    def step(wave: Wave, sel: Selection) -> None:
+        value = floats.flush_subnormals(approximate.upper_half(read(wave, sel)))
+        result = floats.flush_subnormals(function(value))
+        write(wave, sel, approximate.upper_half(result))
+
+    return step
 
 
 _APPROXIMATE: Mapping[str, Callable[[Value], Value]] = {
@@ -184,14 +205,7 @@ def _sign(ops: Operands) -> Step:
     kind = _scalar_float(ops)
     flush = "ftz" in modifiers(ops, frozenset({"ftz"}))
     function = np.negative if ops.instruction.opcode == "neg" else np.abs
-    ops.expect_count(2)
-    write, read = ops.write(0, kind), ops.read(1, kind)
-
-    def step(wave: Wave, sel: Selection) -> None:
-        value = function(read(wave, sel))
-        write(wave, sel, floats.flush_subnormals(value) if flush else value)
-
-    return step
+    return arithmetic_step(ops, kind, 1, function, flush=flush)
 
 
 @decodes("min", "max", family=Family.FLOAT)
@@ -236,7 +250,8 @@ def _is_subnormal(a: Value) -> Value:
 
 
 def _is_normal(a: Value) -> Value:
-    return np.isfinite(a) & (a != 0) & ~_is_subnormal(a)
+    """Finite and not subnormal; zero counts as normal."""
+    return np.isfinite(a) & ~_is_subnormal(a)
 
 
 _TESTS: Mapping[str, Callable[[Value], Value]] = {
@@ -245,7 +260,7 @@ _TESTS: Mapping[str, Callable[[Value], Value]] = {
     "number": lambda a: ~np.isnan(a),
     "notanumber": np.isnan,
     "normal": _is_normal,
-    "subnormal": lambda a: (a == 0) | _is_subnormal(a),
+    "subnormal": _is_subnormal,
 }
 
 

@@ -9,8 +9,10 @@ import numpy as np
 from phobos.emulator.arithmetic import floats
 from phobos.emulator.arithmetic.exact import add_odd
 from phobos.emulator.arithmetic.formats import (
+    CANONICAL_NAN,
     FORMATS,
     half_from,
+    is_tiny,
     pack_half,
     unpack_half,
 )
@@ -53,14 +55,14 @@ def half_step(
         if flush:
             elements = tuple(_flush(element, name) for element in elements)
         result = compute(*elements)
+        if flush:
+            tiny = is_tiny(result, FORMATS[name])
+            result = np.where(tiny, np.copysign(0.0, result), result)
         if saturate:
             result = floats.saturate_unit(result)
         if relu:
-            result = np.where(result < 0, 0.0, result)
-        bits = half_from(result, name)
-        if flush:
-            bits = _flush_bits(bits, name)
-        return bits
+            result = np.where(result <= 0, 0.0, result)
+        return half_from(result, name)
 
     def step(wave: Wave, sel: Selection) -> None:
         operands = [unpack_half(read(wave, sel), kind) for read in readers]
@@ -154,8 +156,12 @@ def _sign(ops: Operands) -> Step:
     name, negates = _element(kind), ops.instruction.opcode == "neg"
     sign = np.uint16(0x8000)
 
+    largest = np.uint16(0x7C00 if name == "f16" else 0x7F80)
+
     def one(value: Value) -> Value:
         bits = value ^ sign if negates else value & ~sign
+        missing = (bits & ~sign) > largest
+        bits = np.where(missing, np.uint16(CANONICAL_NAN[name]), bits)
         return _flush_bits(bits, name) if flush else bits
 
     def step(wave: Wave, sel: Selection) -> None:
