@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import (
 from xdsl.utils.lexer import Input, Span
 
 from phobos.diagnostics import Diagnostic, Location, Note, PhobosError
+from phobos.ir.dominance import check_dominance
 from phobos.ir.locations import location_of
 
 _OP_TEXT_LIMIT = 200
@@ -63,15 +64,17 @@ def diagnose(fault: BaseException, stage: str = "") -> PhobosError:
 
 
 def verify_located(module: Operation) -> None:
-    """Verify an op and all inside it.
+    """Verify an op and all inside it, and that values are defined before they are used.
 
-    Raises PhobosError at the first op that is wrong, which xDSL's own message does not name.
+    xDSL checks no order of definition and use, and does not say where an op is that is wrong.
+    Raises PhobosError at the first such op.
     """
     try:
         module.verify()
     except Exception as fault:
         culprit = next(filter(_is_wrong, module.walk()), None)
         raise PhobosError(_verification(fault, culprit)) from fault
+    check_dominance(module)
 
 
 def _is_wrong(op: Operation) -> bool:

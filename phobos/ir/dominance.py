@@ -165,6 +165,6 @@ def _use_before_definition(op: Operation, operand: SSAValue) -> Exception:
     )
     return error_at(
         op,
-        f"internal error: `{op.name}` uses {what}, which does not come before it on every path",
+        f"`{op.name}` uses {what}, which does not come before it on every path",
         notes=(Note("defined here", location_of_value(operand)),),
     )

@@ -157,6 +157,8 @@ def test_wrong_arguments(arguments: list[str], expected: str) -> None:
         ("func.func @f(%m: memref<2xf32>) {\n  %v = memref.load %m[] : memref<2xf32>\n"
          "  func.return\n}", "`memref.load` is not valid"),
         (NOT_VALID, "`arith.addi` is not valid"),
+        ("func.func @f() {\n  %y = arith.addi %x, %x : i32\n  %x = arith.constant 1 : i32\n"
+         "  func.return\n}", "which does not come before it on every path"),
         (b"\xff\xfe\x00module", "the input is not UTF-8 text: byte 0xff at offset 0"),
         ("func.func @f() {" + "scf.execute_region {" * 3000, "error: "),
         ("builtin.module attributes {a = " + "[" * 3000, "error: "),
