@@ -26,6 +26,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-mask-slices",  # the entry checks that these proofs rest on
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-assign-layouts",
+        "ph-expand-exchanges",  # what crosses warps goes through shared buffers
         "ph-expand-collectives",  # makes shared buffers, so before they are placed
         "ph-place-tiles",
         "ph-insert-barriers",  # needs places: buffers may share bytes
@@ -44,6 +45,7 @@ _LOCATIONS = {
     "ph-mask-slices": ("mask_slices", "MaskSlicesPass"),
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
+    "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
     "ph-expand-collectives": ("expand_collectives", "ExpandCollectivesPass"),
     "ph-insert-barriers": ("insert_barriers", "InsertBarriersPass"),
     "ph-place-tiles": ("place_tiles", "PlaceTilesPass"),

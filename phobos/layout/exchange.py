@@ -98,12 +98,12 @@ def judge_exchange(
     source: LinearLayout, target: LinearLayout, shared: LinearLayout, element_bytes: int
 ) -> SharedExchange:
     """What an exchange through a given shared layout costs, with the best vector widths."""
-    store_vector, store = _best_access(source, shared, element_bytes)
-    load_vector, load = _best_access(target, shared, element_bytes)
+    store_vector, store = best_access(source, shared, element_bytes)
+    load_vector, load = best_access(target, shared, element_bytes)
     return SharedExchange(shared, store_vector, load_vector, store, load)
 
 
-def _best_access(
+def best_access(
     layout: LinearLayout, shared: LinearLayout, element_bytes: int
 ) -> tuple[int, BankConflicts]:
     """The vector width with the fewest wavefronts an element, the wider one of equals."""

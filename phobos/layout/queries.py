@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 
 from phobos.layout import gf2
 from phobos.layout.algebra import flatten_inputs
@@ -78,10 +79,15 @@ def vector_bits(layout: LinearLayout, axis: int | str, name: str = REGISTER) -> 
     """
     shift = axis_shift(layout, axis)
     span = gf2.Span(layout.packed(name))
+    moved_by_others = 0
+    for other, vectors in layout.inputs:
+        if other != name:
+            moved_by_others |= reduce(or_, vectors, 0)
     masks: list[int] = []
     for bit in range(axis_bits(layout, axis)):
+        # Where another input moves the bit too, the order in the vector would depend on it.
         mask = span.solve(1 << (shift + bit))
-        if mask is None:
+        if mask is None or moved_by_others >> (shift + bit) & 1:
             break
         masks.append(mask)
     return tuple(masks)

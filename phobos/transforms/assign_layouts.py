@@ -8,9 +8,11 @@
 
 Tiles that are computed on elementwise with each other, or flow into each other through
 branches and loops, form a class and share one layout. The layout puts consecutive elements
-into consecutive lanes, in vectors as wide as the class's accesses can use. The operand of a
-broadcast takes the layout of the result with the repeated axes dropped, so that repeating is
-free; where two results ask for different ones, a `tile.convert_layout` bridges them.
+into consecutive lanes, in vectors as wide as the class's accesses can use, and warps along
+axes that are not folded where there are such. The operand of a broadcast takes the layout of
+the result with the repeated axes dropped, so that repeating is free; so does the result of a
+fold, and a transposed tile that nothing else decides. Where two ask for different layouts, a
+`tile.convert_layout` bridges them.
 
 Precondition: `ph-analyze-extents`. Postcondition: every tile type carries a layout.
 Cost: two walks and a union-find, about 4 us an op with tiles.
@@ -34,9 +36,11 @@ from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
+from phobos.dialects.shaping import ReduceOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import retype
 from phobos.layout import LinearLayout, elementwise_layout, slice_layout
+from phobos.layout.algebra import transpose
 
 MAX_VECTOR_BYTES = 16
 
@@ -62,6 +66,12 @@ class _TileClass:
     accesses: list[tile.LoadOp | tile.StoreOp] = field(default_factory=list)
     repeated: list[tile.BroadcastOp] = field(default_factory=list)
     """Broadcasts whose operand is in the class."""
+    folded: list[ReduceOp] = field(default_factory=list)
+    """Folds whose result is in the class."""
+    turned: list[TransposeOp] = field(default_factory=list)
+    """Transpositions whose result is in the class."""
+    folded_axes: set[int] = field(default_factory=set)
+    """Axes that tiles of the class are folded along."""
 
 
 def assign_layouts(kernel: gpu.FuncOp) -> None:
@@ -75,8 +85,15 @@ def assign_layouts(kernel: gpu.FuncOp) -> None:
         for value in tiles.values:
             _distribute(value, attr)
     for op in list(kernel.walk()):
-        if isinstance(op, tile.BroadcastOp):
-            _bridge(op)
+        match op:
+            case tile.BroadcastOp():
+                _bridge_operand(op, slice_layout(_layout(op.result), _unit_axes(op.value)))
+            case TransposeOp():
+                _bridge_operand(op, turned(_layout(op.result)))
+            case ReduceOp():
+                _bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
+            case _:
+                pass
 
 
 def _is_tile(value: SSAValue) -> bool:
@@ -116,13 +133,18 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
             classes[class_of[op.value]].accesses.append(op)
         elif isinstance(op, tile.BroadcastOp):
             classes[class_of[op.value]].repeated.append(op)
+        elif isinstance(op, TransposeOp):
+            classes[class_of[op.result]].turned.append(op)
+        elif isinstance(op, ReduceOp):
+            classes[class_of[op.result]].folded.append(op)
+            classes[class_of[op.value]].folded_axes.update(op.axes.data)
     return classes, class_of
 
 
 def _equal_layouts(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     """Pairs of tiles that an op forces to have one layout."""
     match op:
-        case tile.BroadcastOp() | tile.ConvertLayoutOp():
+        case tile.BroadcastOp() | tile.ConvertLayoutOp() | ReduceOp() | TransposeOp():
             return
         case scf.ForOp():
             for i, argument in enumerate(op.body.block.args[1:]):
@@ -153,26 +175,54 @@ def _tiles(*values: SSAValue) -> Iterator[tuple[SSAValue, SSAValue]]:
 def _choose(
     classes: list[_TileClass], class_of: dict[SSAValue, int], threads: int
 ) -> list[LinearLayout]:
-    """A layout for each class; operands of broadcasts follow their results."""
+    """A layout for each class: derived from another class's where one decides, else its own."""
     chosen: dict[int, LinearLayout] = {}
+    asked: set[int] = set()
 
     def choose(number: int) -> LinearLayout:
-        found = chosen.get(number)
-        if found is not None:
-            return found
+        if number not in chosen:
+            asked.add(number)
+            chosen[number] = _derived(number) or _own_layout(classes[number], threads)
+        return chosen[number]
+
+    def _derived(number: int) -> LinearLayout | None:
         tiles = classes[number]
-        # A cycle of broadcasts cannot be: each step has fewer axes of extent 1.
-        if tiles.repeated:
-            target = tiles.repeated[0].result
-            axes = tuple(axis for axis, extent in enumerate(tiles.shape) if extent == 1)
-            layout = slice_layout(choose(class_of[target]), axes)
-        else:
-            vector = _vector(tiles, threads)
-            layout = elementwise_layout(tiles.shape, threads, vector)
-        chosen[number] = layout
-        return layout
+        for repeat in tiles.repeated:
+            source = class_of[repeat.result]
+            if source not in asked - chosen.keys():
+                return slice_layout(choose(source), _unit_axes(repeat.value))
+        for fold in tiles.folded:
+            source = class_of[fold.value]
+            if source not in asked - chosen.keys():
+                return slice_layout(choose(source), fold.axes.data)
+        for turn in tiles.turned:
+            source = class_of[turn.value]
+            if not tiles.accesses and source not in asked - chosen.keys():
+                return turned(choose(source))
+        return None
 
     return [choose(number) for number in range(len(classes))]
+
+
+def _unit_axes(value: SSAValue) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return tuple(axis for axis, extent in enumerate(value.type.get_shape()) if extent == 1)
+
+
+def turned(layout: LinearLayout) -> LinearLayout:
+    """A layout with its last two axes exchanged."""
+    rank = layout.rank
+    return transpose(layout, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def _own_layout(tiles: _TileClass, threads: int) -> LinearLayout:
+    """Consecutive lanes hold consecutive vectors; warps keep off folded axes if they can."""
+    rank = len(tiles.shape)
+    axes = tuple(reversed(range(rank)))
+    warp_order = sorted(axes, key=lambda axis: axis in tiles.folded_axes)
+    return elementwise_layout(
+        tiles.shape, threads, _vector(tiles, threads), axes, tuple(warp_order)
+    )
 
 
 def _vector(tiles: _TileClass, threads: int) -> int:
@@ -214,18 +264,40 @@ def _distribute(value: SSAValue, layout: tile.LayoutAttr) -> None:
         owner.properties["value"] = DenseIntOrFPElementsAttr(type_, owner.value.data)
 
 
-def _bridge(op: tile.BroadcastOp) -> None:
-    """Converts a broadcast's operand if another broadcast decided its layout."""
-    source, target = op.value.type, tile.layout_of(op.result)
-    assert isinstance(source, TensorType)
-    assert target is not None
-    axes = tuple(axis for axis, extent in enumerate(source.get_shape()) if extent == 1)
-    wanted = slice_layout(target, axes)
-    if tile.layout_of(op.value) == wanted:
+def _layout(value: SSAValue) -> LinearLayout:
+    layout = tile.layout_of(value)
+    assert layout is not None
+    return layout
+
+
+def _bridge_operand(op: Operation, wanted: LinearLayout) -> None:
+    """Converts an op's operand if its class chose another layout than the op needs."""
+    value = op.operands[0]
+    if _layout(value) == wanted:
         return
-    type_ = TensorType(source.element_type, source.get_shape(), tile.LayoutAttr(wanted))
-    convert = tile.ConvertLayoutOp(op.value, type_)
+    assert isinstance(value.type, TensorType)
+    convert = tile.ConvertLayoutOp(value, with_layout(value.type, wanted))
     convert.location = op.location
     assert op.parent is not None
     op.parent.insert_op_before(convert, op)
     op.operands[0] = convert.result
+
+
+def _bridge_result(op: Operation, given: LinearLayout) -> None:
+    """Converts an op's result if its class chose another layout than the op gives."""
+    result = op.results[0]
+    if _layout(result) == given:
+        return
+    wanted = result.type
+    assert isinstance(wanted, TensorType)
+    made = retype(result, with_layout(wanted, given))
+    convert = tile.ConvertLayoutOp(made, wanted)
+    convert.location = op.location
+    made.replace_uses_with_if(convert.result, lambda use: use.operation is not convert)
+    assert op.parent is not None
+    op.parent.insert_op_after(convert, op)
+
+
+def with_layout(type_: TensorType, layout: LinearLayout) -> TensorType:
+    """A tile's type with another layout."""
+    return TensorType(type_.element_type, type_.get_shape(), tile.LayoutAttr(layout))

@@ -184,6 +184,33 @@ def remove_arguments(dropped: Mapping[Block, set[int]]) -> None:
             block.erase_arg(argument)
 
 
+def append_argument(block: Block, values: Mapping[Block, SSAValue]) -> None:
+    """Pass the value for the block's last argument, which is new, from each predecessor."""
+    for branch in {use.operation: None for use in block.uses}:
+        assert branch.parent is not None
+        value = values[branch.parent]
+        if isinstance(branch, ptx.CondBraOp):
+            # The operands do not have the new value yet, so count without it.
+            _append_to_conditional(branch, block, value)
+        else:
+            branch.operands = (*branch.operands, value)
+
+
+def _append_to_conditional(branch: ptx.CondBraOp, block: Block, value: SSAValue) -> None:
+    count = len(block.args) - 1 if branch.then_block is block else len(branch.then_block.args)
+    operands = list(branch.operands)
+    condition, then_values, else_values = (
+        operands[0],
+        operands[1 : 1 + count],
+        operands[1 + count :],
+    )
+    if branch.then_block is block:
+        then_values.append(value)
+    if branch.else_block is block:
+        else_values.append(value)
+    branch.operands = (condition, *then_values, *else_values)
+
+
 def _join_blocks(entry: ptx.EntryOp) -> bool:
     """Append each block that only one unconditional branch reaches to the block before it."""
     changed = False

@@ -1,13 +1,13 @@
 """`ph-ptx-canonicalize`: make a kernel smaller and faster without changing what it does.
 
-    %o = ptx.mul wide.u32 %i, %c4           %o = ptx.mul wide.u32 %i, %c4
-    %a = ptx.add u64 %o, %c16               %p = ptx.add u64 %x, %o
-    %p = ptx.add u64 %x, %a           -->   %v = ptx.ld global.b32 [%p + 16]
-    %v = ptx.ld global.b32 [%p]
+    %o = ptx.mul wide.u32 %i, %c4
+    %a = ptx.add u64 %o, %c16
+    %p = ptx.add u64 %x, %a           -->   %p = ptx.mad wide.u32 %i, %c4, %x
+    %v = ptx.ld global.b32 [%p]             %v = ptx.ld global.b32 [%p + 16]
 
-Runs, on each kernel: branch simplification, folding with common subexpressions, branch
-simplification again where folding settled a condition, dead code, loop-invariant code motion and
-the fusion of multiplications and additions. Each is a pass of its own, named in its module.
+Runs, on each kernel: branch simplification, folding with common subexpressions and dead code until
+no branch is settled any more, loop-invariant code motion, strength reduction of addresses, and the
+fusion of multiplications and additions. Each is a pass of its own, named in its module.
 Precondition: ptx modules that verify. Cost: linear, about 15 us an instruction.
 """
 
@@ -23,8 +23,9 @@ from phobos.dialects import ptx
 from phobos.transforms.ptx_branches import simplify_branches
 from phobos.transforms.ptx_dead_code import remove_dead_code
 from phobos.transforms.ptx_fold import fold_entry
+from phobos.transforms.ptx_fuse import fuse_products
 from phobos.transforms.ptx_licm import hoist_invariants
-
+from phobos.transforms.ptx_strength_reduce import reduce_strength
 
 _MAX_ROUNDS = 3
 """Settling a branch joins blocks and uncovers more to fold; that rarely happens twice."""
@@ -52,4 +53,8 @@ def canonicalize_entry(entry: ptx.EntryOp) -> None:
         if not simplify_branches(entry):
             break
     hoist_invariants(entry)
+    if reduce_strength(entry):
+        fold_entry(entry)
+        remove_dead_code(entry)
     simplify_branches(entry)
+    fuse_products(entry)

@@ -119,21 +119,34 @@ def _mad(bench: Workbench, op: Candidate) -> SSAValue | None:
     part, _, type_name = op.suffix.partition(".")
     if part not in ("lo", "wide"):
         return None
-    value, pattern, _ = _with_constant(bench, op.operands)
+    value, pattern, factor = _with_constant(bench, op.operands)
     addend = op.operands[2]
     wide = type_name if part == "lo" else f"{type_name[0]}{2 * bits_of(type_name)}"
     if bench.constant(addend) == 0:
-        return bench.make(ptx.MulOp, op.suffix, value, op.operands[1])
+        return bench.make(ptx.MulOp, op.suffix, value, factor)
     if pattern is None:
-        return None
+        return _mad_plus_constant(bench, op, wide)
     if pattern == 0:
         return addend
-    if pattern == 1 and part == "lo":
-        return bench.make(ptx.AddOp, type_name, value, addend)
+    if pattern == 1:
+        term = value if part == "lo" else _widened(bench, type_name, value)
+        return bench.make(ptx.AddOp, wide, term, addend)
     if bench.constant(value) is not None:
         product = bench.make(ptx.MulOp, op.suffix, value, pattern)
         return bench.make(ptx.AddOp, wide, product, addend)
-    return None
+    if part == "lo" and (inner := _plus_constant(bench, value, bits_of(type_name))) is not None:
+        total = bench.make(ptx.MadOp, op.suffix, inner[0], pattern, addend)
+        return bench.make(ptx.AddOp, wide, total, inner[1] * pattern)
+    return _mad_plus_constant(bench, op, wide)
+
+
+def _mad_plus_constant(bench: Workbench, op: Candidate, wide: str) -> SSAValue | None:
+    """``a * b + (c + constant)`` as ``(a * b + c) + constant``."""
+    inner = _plus_constant(bench, op.operands[2], bits_of(wide))
+    if inner is None:
+        return None
+    total = bench.make(ptx.MadOp, op.suffix, *op.operands[:2], inner[0])
+    return bench.make(ptx.AddOp, wide, total, inner[1])
 
 
 # Logic and shifts --------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ that differs from the thread's first one by a constant or by whole rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
@@ -28,6 +27,7 @@ from phobos.transforms.lowering.addresses import (
     times_bytes,
 )
 from phobos.transforms.lowering.registers import Kind, Share
+from phobos.transforms.lowering.shared_tiles import load_shared, store_shared
 from phobos.transforms.lowering.state import Handler, Lowering
 
 
@@ -53,10 +53,15 @@ class _Access:
         return self.op.mem
 
 
-def _access(low: Lowering, op: tile.LoadOp | tile.StoreOp, value: SSAValue) -> _Access:
+def _layout(op: Operation, value: SSAValue) -> LinearLayout:
     layout = tile.layout_of(value)
     if layout is None:
         raise error_at(op, f"`{op.name}` needs a layout: run ph-assign-layouts first")
+    return layout
+
+
+def _access(low: Lowering, op: tile.LoadOp | tile.StoreOp, value: SSAValue) -> _Access:
+    layout = _layout(op, value)
     if not all(is_additive(layout, axis) for axis in range(layout.rank)):
         raise error_at(op, "a swizzled register layout cannot access memory directly yet")
     assert isinstance(value.type, TensorType)
@@ -188,6 +193,10 @@ class _Addresses:
 
 def _load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.LoadOp)
+    if tile.is_shared(op.mem):
+        layout, kind = _layout(op, op.result), low.kind(op.result.type, op)
+        low.set_share(op.result, load_shared(low, op.mem, layout, kind))
+        return
     access = _access(low, op, op.result)
     masks, addresses = _Masks(access, None), _Addresses(access)
     offsets = register_coordinates(access.layout)
@@ -204,6 +213,10 @@ def _load(low: Lowering, op: Operation) -> None:
 
 def _store(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.StoreOp)
+    if tile.is_shared(op.mem):
+        layout, kind = _layout(op, op.value), low.kind(op.value.type, op)
+        store_shared(low, op.mem, layout, kind, op.value)
+        return
     access = _access(low, op, op.value)
     masks = _Masks(access, owner_predicate(low, access.layout))
     addresses = _Addresses(access)
@@ -229,37 +242,9 @@ def _broadcast(low: Lowering, op: Operation) -> None:
     low.set_share(op.result, low.share(op.value))
 
 
-def _convert(low: Lowering, op: Operation) -> None:
-    """Between layouts that agree on lanes and warps, a choice of registers."""
-    assert isinstance(op, tile.ConvertLayoutOp)
-    source, target = tile.layout_of(op.value), tile.layout_of(op.result)
-    assert source is not None
-    assert target is not None
-    chosen = register_choice(source, target)
-    if chosen is None:
-        raise error_at(op, "this tile is needed in two layouts at once, which is not supported yet")
-    elements = low.elements(op.value)
-    low.set(op.result, *(elements[register] for register in chosen))
-
-
-def register_choice(source: LinearLayout, target: LinearLayout) -> Sequence[int] | None:
-    """For each register of `target`, the register of `source` with the same element.
-
-    None unless each thread already holds all that it needs.
-    """
-    if any(source.packed(name) != target.packed(name) for name in ("lane", "warp")):
-        return None
-    places = {place: i for i, place in reversed(list(enumerate(register_coordinates(source))))}
-    wanted = register_coordinates(target)
-    if any(place not in places for place in wanted):
-        return None
-    return [places[place] for place in wanted]
-
-
 HANDLERS: dict[type[Operation], Handler] = {
     tile.LoadOp: _load,
     tile.StoreOp: _store,
     tile.SplatOp: _splat,
     tile.BroadcastOp: _broadcast,
-    tile.ConvertLayoutOp: _convert,
 }

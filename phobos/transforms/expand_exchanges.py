@@ -1,0 +1,212 @@
+"""`ph-expand-exchanges`: take what crosses warps through shared memory.
+
+    %m = tile.reduce max %t over [1] : tensor<8x256xf32, #L> -> tensor<8x1xf32, #M>
+    -->
+    %p = tile.partial_reduce max %t over [1] : ... -> tensor<8x4xf32, #P>   // one an warp
+    %s = memref.alloca() : memref<8x4xf32, #tile.shared_layout<..>, #tile.shared>
+    tile.store %p, %s[%c0, %c0]
+    %q = tile.load %s[%c0, %c0] -> tensor<8x4xf32, #Q>    // every thread has all 4 of its rows
+    %m = tile.reduce max %q over [1]                      // in registers
+
+A `tile.convert_layout` that moves elements between warps becomes a store and a load of a
+buffer whose swizzle suits both sides. One that moves them within a warp or thread stays: it is
+registers and shuffles. The load is put where its result is first needed, so that several
+exchanges share one barrier (`ph-insert-barriers` puts it in).
+
+Precondition: `ph-assign-layouts`. Postcondition: what is left of folds and conversions stays
+within warps. Cost: a few ops for each exchange.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from phobos.dialects import tile
+from phobos.dialects.collective import ReduceKind
+from phobos.dialects.shaping import PartialReduceOp, ReduceOp
+from phobos.ir.kernel import kernels
+from phobos.ir.locations import error_at
+from phobos.ir.rewrite import index_constant, insert_before
+from phobos.layout import LinearLayout, slice_layout
+from phobos.layout.build import OFFSET, REGISTER, WARP
+from phobos.layout.convert import Movement, plan_conversion
+from phobos.layout.exchange import plan_exchange
+from phobos.layout.reduction import Reduction, plan_reduction
+from phobos.transforms.assign_layouts import with_layout
+
+
+@dataclass(frozen=True)
+class ExpandExchangesPass(ModulePass):
+    """Rewrites folds and conversions that cross warps."""
+
+    name = "ph-expand-exchanges"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites every kernel of the module."""
+        for kernel in kernels(op):
+            for inner in list(kernel.walk()):
+                match inner:
+                    case tile.ConvertLayoutOp():
+                        _expand_conversion(inner)
+                    case ReduceOp():
+                        _expand_fold(inner)
+                    case _:
+                        pass
+
+
+def _layout(value: SSAValue, op: Operation) -> LinearLayout:
+    layout = tile.layout_of(value)
+    if layout is None:
+        raise error_at(op, f"`{op.name}` needs layouts: run ph-assign-layouts first")
+    return layout
+
+
+# ---- conversions
+
+
+def _expand_conversion(op: tile.ConvertLayoutOp) -> None:
+    source, target = _layout(op.value, op), _layout(op.result, op)
+    plan = plan_conversion(source, target)
+    if plan.movement is Movement.NONE:
+        op.result.replace_all_uses_with(op.value)
+        op.detach()
+        op.erase()
+    elif plan.movement is Movement.SHARED:
+        exchange = plan_exchange(source, target, _element_bytes(op.value))
+        assert isinstance(op.result.type, TensorType)
+        _through_shared(op, op.value, exchange.shared, op.result.type, [])
+
+
+def _element_bytes(value: SSAValue) -> int:
+    assert isinstance(value.type, TensorType)
+    element = value.type.element_type
+    assert isinstance(element, FixedBitwidthType)
+    return element.size
+
+
+def _through_shared(
+    op: Operation,
+    value: SSAValue,
+    shared: LinearLayout,
+    loaded: TensorType,
+    behind: list[Operation],
+) -> None:
+    """Stores `value` to a buffer before `op`, loads it where `op`'s result is first needed.
+
+    `behind` are ops on the loaded tile, the last of which gives what `op` gave; they take the
+    load's result as their first operand.
+    """
+    assert isinstance(value.type, TensorType)
+    layout = tile.SharedLayoutAttr(shared)
+    buffer_type = MemRefType(value.type.element_type, shared.shape, layout, tile.SHARED)
+    buffer = memref.AllocaOp.build(operands=[[], []], result_types=[buffer_type], properties={})
+    zero = index_constant(0, op)
+    zeros = [zero.result] * shared.rank
+    store = tile.StoreOp(value, buffer.memref, zeros)
+    insert_before(op, [zero, buffer, store])
+    load = tile.LoadOp(buffer.memref, zeros, loaded)
+    result = load.result
+    for step in behind:
+        step.operands[0] = result
+        result = step.results[0]
+    for new in (load, *behind):
+        new.location = op.location
+    _insert_at_first_use(op, [load, *behind])
+    op.results[0].replace_all_uses_with(result)
+    op.detach()
+    op.erase()
+
+
+def _insert_at_first_use(op: Operation, new: list[Operation]) -> None:
+    """Puts ops right before the first op of the block that needs `op`'s result."""
+    block = op.parent
+    assert block is not None
+    users = {_in_block(use.operation, op) for use in op.results[0].uses}
+    current = op.next_op
+    while current is not None and current not in users:
+        current = current.next_op
+    block.insert_ops_before(new, current if current is not None else op)
+
+
+def _in_block(user: Operation, op: Operation) -> Operation:
+    while user.parent is not op.parent:
+        parent = user.parent_op()
+        assert parent is not None
+        user = parent
+    return user
+
+
+# ---- folds
+
+
+def _expand_fold(op: ReduceOp) -> None:
+    source = _layout(op.value, op)
+    plan = plan_reduction(source, op.axes.data)
+    if not plan.warps:
+        return
+    if any(step.register or step.lane or step.warp & (step.warp - 1) for step in plan.warps):
+        raise error_at(op, "a fold across warps that exchange registers is not supported yet")
+    axis = op.axes.data[0]
+    partial, gathered = _partial_layouts(source, op.axes.data, axis, plan)
+    element = op.value.type
+    result = op.result.type
+    assert isinstance(element, TensorType)
+    assert isinstance(result, TensorType)
+    shape = tuple(
+        1 << len(plan.warps) if i == axis else extent for i, extent in enumerate(result.get_shape())
+    )
+    partial_type = with_layout(TensorType(result.element_type, shape), partial)
+    first = PartialReduceOp(op.kind.data, op.value, op.axes.data, partial_type)
+    insert_before(op, [first])
+    kind = ReduceKind.ADD if op.kind.data is ReduceKind.COUNT else op.kind.data
+    last = ReduceOp(kind, op.value, (axis,), result)
+    loaded = with_layout(partial_type, gathered)
+    _through_shared(op, first.result, _exchange_buffer(gathered, axis), loaded, [last])
+
+
+def _partial_layouts(
+    source: LinearLayout, axes: tuple[int, ...], axis: int, plan: Reduction
+) -> tuple[LinearLayout, LinearLayout]:
+    """The layouts of the partial results: one a warp, and all of them in each thread.
+
+    The axis has an element for each value of the warp bits that the fold is spread over.
+    """
+    sliced = slice_layout(source, axes)
+    bits = [step.warp.bit_length() - 1 for step in plan.warps]
+    outputs = {
+        name: 1 << len(bits) if i == axis else size for i, (name, size) in enumerate(sliced.outputs)
+    }
+
+    def unit(position: int) -> tuple[int, ...]:
+        return tuple(1 << position if i == axis else 0 for i in range(sliced.rank))
+
+    bases = {name: list(sliced.bases(name)) for name in sliced.in_names}
+    spread = {name: list(vectors) for name, vectors in bases.items()}
+    for position, bit in enumerate(bits):
+        spread[WARP][bit] = unit(position)
+    gathered = {name: list(vectors) for name, vectors in bases.items()}
+    gathered[REGISTER] = [unit(position) for position in range(len(bits))] + bases[REGISTER]
+    return (
+        LinearLayout.from_bases(spread, outputs),
+        LinearLayout.from_bases(gathered, outputs),
+    )
+
+
+def _exchange_buffer(gathered: LinearLayout, axis: int) -> LinearLayout:
+    """A buffer in which the partial results of one place are neighbours: one vector load."""
+    rank = gathered.rank
+    order = [axis, *(i for i in reversed(range(rank)) if i != axis)]
+    bases: list[tuple[int, ...]] = []
+    for i in order:
+        size = gathered.shape[i]
+        bases += [
+            tuple(1 << bit if k == i else 0 for k in range(rank))
+            for bit in range(size.bit_length() - 1)
+        ]
+    return LinearLayout.from_bases({OFFSET: bases}, dict(gathered.outputs))

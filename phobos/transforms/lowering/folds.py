@@ -1,0 +1,272 @@
+"""Folds of tiles within a warp, conversions of layouts, and coordinates.
+
+A fold combines the registers of a thread pairwise, then exchanges with other lanes until
+every thread that took part has the result. Elements of the layout outside the tile (its
+extents need not be powers of two) count as the fold's neutral element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from phobos.dialects import ptx, tile
+from phobos.dialects.collective import ReduceKind
+from phobos.dialects.shaping import IotaOp, PartialReduceOp, ReduceOp, TransposeOp
+from phobos.ir.locations import error_at
+from phobos.layout import LinearLayout, slice_layout
+from phobos.layout.convert import Conversion, Movement, ShufflePlan, plan_conversion
+from phobos.layout.overhang import Presence, TileLayout
+from phobos.layout.queries import register_coordinates
+from phobos.layout.reduction import plan_reduction
+from phobos.transforms.lowering.addresses import thread_coordinates
+from phobos.transforms.lowering.collectives import combine, member_mask, shuffle
+from phobos.transforms.lowering.elementwise import constant_bits
+from phobos.transforms.lowering.registers import BOOL, I32, Kind
+from phobos.transforms.lowering.state import Handler, Lowering
+
+_INFINITY = float("inf")
+
+
+def neutral(kind: ReduceKind, element: Kind) -> int:
+    """The bit pattern that changes nothing in a fold."""
+    bits = max(element.bits, 1)
+    ones, sign = (1 << bits) - 1, 1 << (bits - 1)
+    match kind:
+        case ReduceKind.MUL:
+            return constant_bits(1, element)
+        case ReduceKind.MAX:
+            return constant_bits(-_INFINITY, element) if element.is_float else sign
+        case ReduceKind.MIN:
+            return constant_bits(_INFINITY, element) if element.is_float else sign - 1
+        case ReduceKind.UMIN | ReduceKind.AND | ReduceKind.ALL:
+            return ones
+        case _:
+            # -0.0 is the neutral element of addition, but +0.0 + -0.0 is +0.0 as well.
+            return constant_bits(-0.0, element) if kind is ReduceKind.ADD else 0
+
+
+def _layout(low: Lowering, value: SSAValue, op: Operation) -> LinearLayout:
+    layout = tile.layout_of(value)
+    if layout is None:
+        raise error_at(op, f"`{op.name}` needs layouts: run ph-assign-layouts first")
+    return layout
+
+
+def _fold(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, ReduceOp | PartialReduceOp)
+    source = _layout(low, op.value, op)
+    plan = plan_reduction(source, op.axes.data)
+    if plan.warps and isinstance(op, ReduceOp):
+        raise error_at(op, "a fold across warps is expanded by ph-expand-exchanges first")
+    kind = low.kind(op.value.type, op)
+    values = _inside(low, op, source, kind)
+    if op.kind.data is ReduceKind.COUNT:
+        values = {r: low.build.emit(ptx.SelpOp, "b32", 1, 0, v) for r, v in values.items()}
+        kind = I32
+    name = {ReduceKind.ANY: "or", ReduceKind.ALL: "and", ReduceKind.COUNT: "add"}.get(
+        op.kind.data, op.kind.data.value
+    )
+    groups = plan.register_groups()
+    folded = {
+        group[0]: _pairwise(low, op, name, kind, [values[r] for r in group]) for group in groups
+    }
+    first_of = {register: group[0] for group in groups for register in group}
+    mask = member_mask(low)
+    for step in plan.lanes:
+        folded = {
+            first: combine(
+                low,
+                op,
+                name,
+                kind,
+                value,
+                shuffle(
+                    low, kind, "bfly", folded[first_of[first ^ step.register]], step.lane, mask
+                ),
+            )
+            for first, value in folded.items()
+        }
+    result = _layout(low, op.result, op)
+    low.set(op.result, *_spread(op, source, result, folded, first_of))
+
+
+def _spread(
+    op: ReduceOp | PartialReduceOp,
+    source: LinearLayout,
+    result: LinearLayout,
+    folded: dict[int, SSAValue],
+    first_of: dict[int, int],
+) -> list[SSAValue]:
+    """For each register of the result, the group that was folded to its place."""
+    places = register_coordinates(slice_layout(source, op.axes.data))
+    group_at = {place: first_of[register] for register, place in enumerate(places)}
+    return [folded[group_at[place]] for place in register_coordinates(result)]
+
+
+def _inside(
+    low: Lowering, op: ReduceOp | PartialReduceOp, layout: LinearLayout, kind: Kind
+) -> dict[int, SSAValue]:
+    """The operand's registers, with the neutral element outside the tile."""
+    elements = low.elements(op.value)
+    assert isinstance(op.value.type, TensorType)
+    extents = op.value.type.get_shape()
+    whole = TileLayout(layout, extents)
+    if not whole.has_overhang:
+        return dict(enumerate(elements))
+    outside = low.build.imm(neutral(op.kind.data, kind), kind.register)
+    thread = thread_coordinates(low, layout)
+    places = register_coordinates(layout)
+    result: dict[int, SSAValue] = {}
+    for register, element in enumerate(elements):
+        presence = whole.presence(register)
+        if presence is Presence.PARTIAL:
+            inside = _inside_predicate(low, whole, register, thread, places[register])
+            element = _choose(low, kind, inside, element, outside)
+        result[register] = outside if presence is Presence.OUTSIDE else element
+    return result
+
+
+def _choose(
+    low: Lowering, kind: Kind, condition: SSAValue, value: SSAValue, other: SSAValue
+) -> SSAValue:
+    if kind is not BOOL:
+        return low.build.emit(ptx.SelpOp, kind.untyped, value, other, condition)
+    inverse = low.build.emit(ptx.NotOp, "pred", condition)
+    kept = low.build.emit(ptx.AndOp, "pred", value, condition)
+    return low.build.emit(ptx.OrOp, "pred", kept, low.build.emit(ptx.AndOp, "pred", other, inverse))
+
+
+def _inside_predicate(
+    low: Lowering,
+    whole: TileLayout,
+    register: int,
+    thread: Sequence[SSAValue | None],
+    place: tuple[int, ...],
+) -> SSAValue:
+    total: SSAValue | None = None
+    for axis in whole.axes_to_check(register):
+        coordinate = thread[axis]
+        assert coordinate is not None
+        if place[axis]:
+            coordinate = low.build.emit(ptx.XorOp, "b32", coordinate, place[axis])
+        test = low.build.emit(ptx.SetpOp, "lt.u32", coordinate, whole.extents[axis])
+        total = test if total is None else low.build.emit(ptx.AndOp, "pred", total, test)
+    assert total is not None
+    return total
+
+
+def _pairwise(
+    low: Lowering, op: Operation, name: str, kind: Kind, values: Sequence[SSAValue]
+) -> SSAValue:
+    """Folds neighbours until one is left: log2(n) deep, so that the chain is short."""
+    while len(values) > 1:
+        pairs = zip(values[0::2], values[1::2], strict=False)
+        folded = [combine(low, op, name, kind, a, b) for a, b in pairs]
+        values = folded + ([values[-1]] if len(values) % 2 else [])
+    return values[0]
+
+
+# ---- other layouts, other axes
+
+
+def _convert(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, tile.ConvertLayoutOp)
+    plan = plan_conversion(_layout(low, op.value, op), _layout(low, op.result, op))
+    elements = low.elements(op.value)
+    if plan.movement is Movement.SHARED:
+        raise error_at(op, "a conversion across warps is expanded by ph-expand-exchanges first")
+    if plan.shuffle is not None:
+        low.set(op.result, *_shuffled(low, op, plan.shuffle, elements))
+    else:
+        low.set(op.result, *_picked(plan, elements))
+
+
+def _picked(plan: Conversion, elements: Sequence[SSAValue]) -> list[SSAValue]:
+    return [elements[register] for register in plan.registers]
+
+
+def _shuffled(
+    low: Lowering, op: Operation, plan: ShufflePlan, elements: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """Selects by the bits of the lane, a shuffle a register, and selects again."""
+    kind = low.kind(op.results[0].type, op)
+    values = list(elements)
+    for source, masks in ((low.lane, plan.send_by_lane), (low.warp, plan.send_by_warp)):
+        values = _select_stages(low, kind, values, source, masks)
+    lane = _source_lane(low, plan)
+    mask = member_mask(low)
+    received: list[SSAValue | None] = [None] * len(plan.rounds)
+    for step in plan.rounds:
+        if plan.is_xor:
+            moved = values[step.send]
+            if step.source_lane:
+                moved = shuffle(low, kind, "bfly", moved, step.source_lane, mask)
+        else:
+            source_lane = low.build.emit(ptx.XorOp, "b32", lane, step.source_lane)
+            moved = shuffle(low, kind, "idx", values[step.send], source_lane, mask)
+        received[step.receive] = moved
+    values = [value for value in received if value is not None]
+    values = _select_stages(low, kind, values, low.lane, plan.receive_by_lane)
+    return [values[register] for register in plan.registers]
+
+
+def _select_stages(
+    low: Lowering, kind: Kind, values: list[SSAValue], source: SSAValue, masks: Sequence[int]
+) -> list[SSAValue]:
+    """For each bit i of `source` that is set, exchanges registers at distance masks[i]."""
+    for bit, mask in enumerate(masks):
+        if not mask:
+            continue
+        single = low.build.emit(ptx.AndOp, "b32", source, 1 << bit)
+        is_set = low.build.emit(ptx.SetpOp, "ne.b32", single, 0)
+        values = [
+            _choose(low, kind, is_set, values[register ^ mask], value)
+            for register, value in enumerate(values)
+        ]
+    return values
+
+
+def _source_lane(low: Lowering, plan: ShufflePlan) -> SSAValue:
+    """The lane that a thread reads from in the round whose constant is 0."""
+    total = low.build.imm(0, ptx.B32)
+    for source, masks in ((low.lane, plan.source_by_lane), (low.warp, plan.source_by_warp)):
+        for bit, mask in enumerate(masks):
+            if mask:
+                single = low.build.emit(ptx.BfeOp, "u32", source, bit, 1)
+                part = low.build.emit(ptx.MulOp, "lo.u32", single, mask)
+                total = low.build.emit(ptx.XorOp, "b32", total, part)
+    return total
+
+
+def _transpose(low: Lowering, op: Operation) -> None:
+    """The result has the operand's layout with the axes exchanged: the registers are the same."""
+    assert isinstance(op, TransposeOp)
+    low.set_share(op.result, low.share(op.value))
+
+
+def _iota(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, IotaOp)
+    layout = _layout(low, op.result, op)
+    (axis,) = op.axes.data
+    thread = thread_coordinates(low, layout)[axis]
+    zero = low.build.imm(0, ptx.B32)
+    own = thread if thread is not None else zero
+    done: dict[int, SSAValue] = {}
+    values: list[SSAValue] = []
+    for place in register_coordinates(layout):
+        if place[axis] not in done:
+            done[place[axis]] = low.build.emit(ptx.XorOp, "b32", own, place[axis])
+        values.append(done[place[axis]])
+    low.set(op.result, *values)
+
+
+HANDLERS: dict[type[Operation], Handler] = {
+    ReduceOp: _fold,
+    PartialReduceOp: _fold,
+    tile.ConvertLayoutOp: _convert,
+    TransposeOp: _transpose,
+    IotaOp: _iota,
+}
