@@ -44,6 +44,8 @@ class RandomKernel:
         self.entry = ptx.EntryOp.make("k", [*parameters, ptx.Parameter("n", "u32")])
         self.build = ptx.InstructionBuilder(self.entry.body)
         self.values: dict[RegisterType, list[SSAValue]] = {B32: [], B64: [], PRED: [], B16: []}
+        self.counters: list[SSAValue] = []
+        """Counters of the loops around, each below 4."""
         self._prologue()
         self._statements(depth=0, count=self.random.randint(4, 10))
         self._epilogue()
@@ -52,8 +54,9 @@ class RandomKernel:
         build = self.build
         thread = build.sreg("tid.x")
         self.output = build.emit(ptx.MadOp, "wide.u32", thread, RESULTS * 8, build.param(1, "u64"))
-        self.input = build.emit(ptx.MadOp, "wide.u32", thread, 8, build.param(0, "u64"))
-        loaded = build.emit(ptx.LdOp, "global.nc.b64", self.input)
+        self.inputs = build.emit(ptx.CvtaOp, "to.global.u64", build.param(0, "u64"))
+        address = build.emit(ptx.MadOp, "wide.u32", thread, 8, self.inputs)
+        loaded = build.emit(ptx.LdOp, "global.nc.b64", address)
         self.values[B32] += [
             thread,
             build.param(2, "u32"),
@@ -100,6 +103,7 @@ class RandomKernel:
             self._select,
             self._multiply_add,
             self._negate,
+            self._load,
         ]
         value = self.random.choice(makers)()
         assert isinstance(value.type, RegisterType)
@@ -149,6 +153,20 @@ class RandomKernel:
             ptx.MadOp, "lo.s32", self._pick(B32), self._pick(B32), self._pick(B32)
         )
 
+    def _load(self) -> SSAValue:
+        """A load of the input at an index below 63, which counts along a loop if there is one."""
+        build = self.build
+        index = build.emit(ptx.AndOp, "b32", self._pick(B32), 31)
+        if self.counters:
+            index = build.emit(ptx.AddOp, "s32", index, self.random.choice(self.counters))
+        if self.random.random() < 0.3:
+            address = build.emit(ptx.MadOp, "wide.s32", index, 8, self.inputs)
+        else:
+            wide = build.emit(ptx.MulOp, "wide.s32", index, self.random.choice((1, 2)))
+            offset = build.emit(ptx.ShlOp, "b64", wide, 2)
+            address = build.emit(ptx.AddOp, "s64", self.inputs, offset)
+        return build.emit(ptx.LdOp, "global.b32", address, offset=self.random.choice((0, 4)))
+
     def _negate(self) -> SSAValue:
         if self.random.random() < 0.5:
             return self.build.emit(ptx.NotOp, "pred", self._pick(PRED))
@@ -187,7 +205,9 @@ class RandomKernel:
         saved = self._saved()
         self.values[B32] += loop.args[:2]
         self.values[B64].append(loop.args[2])
+        self.counters.append(loop.args[0])
         self._scoped(depth)
+        self.counters.pop()
         following = build.emit(ptx.AddOp, "s32", loop.args[0], 1)
         again = build.emit(ptx.SetpOp, "lt.s32", following, trips)
         carried = (following, self._pick(B32), self._pick(B64))

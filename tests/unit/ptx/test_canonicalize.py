@@ -10,7 +10,9 @@ from phobos.transforms.ptx_branches import simplify_branches
 from phobos.transforms.ptx_canonicalize import canonicalize_entry
 from phobos.transforms.ptx_dead_code import remove_dead_code
 from phobos.transforms.ptx_fold import fold_entry
+from phobos.transforms.ptx_fuse import fuse_products
 from phobos.transforms.ptx_licm import hoist_invariants
+from phobos.transforms.ptx_strength_reduce import reduce_strength
 from phobos.transforms.ptx_verify import verify_module
 from tests.unit.ptx.programs import RandomKernel, run_kernel
 
@@ -21,11 +23,18 @@ def _fold(entry: ptx.EntryOp) -> None:
     fold_entry(entry)
 
 
+def _reduce_strength(entry: ptx.EntryOp) -> None:
+    hoist_invariants(entry)
+    reduce_strength(entry)
+
+
 REWRITES = {
     "branches": simplify_branches,
     "fold": _fold,
     "dead-code": remove_dead_code,
     "licm": hoist_invariants,
+    "fuse": fuse_products,
+    "strength-reduce": _reduce_strength,
     "canonicalize": canonicalize_entry,
 }
 
