@@ -108,8 +108,8 @@ def _positional(
             return None
         found.append(argument.value)
     if len(found) > at_most:
-        counted = "no arguments" if at_most == 0 else f"at most {at_most} argument(s)"
-        counted = counted.replace("(s)", "" if at_most == 1 else "s")
+        plural = "" if at_most == 1 else "s"
+        counted = f"at most {at_most} argument{plural}" if at_most else "no arguments"
         _wrong_argument(
             context,
             attribute,

@@ -57,9 +57,6 @@ def _bits(op: type[Operation]) -> dict[Kind, type[Operation] | None]:
     return {Kind.SIGNED: op, Kind.UNSIGNED: op}
 
 
-_MIN = {**_integers(arith.MinSIOp, arith.MinUIOp), **_float(arith.MinnumfOp)}
-_MAX = {**_integers(arith.MaxSIOp, arith.MaxUIOp), **_float(arith.MaxnumfOp)}
-
 _ELEMENTWISE = (
     # A NaN loses to a number in min and max, and wins in minnan and maxnan.
     Elementwise(

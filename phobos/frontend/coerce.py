@@ -276,13 +276,8 @@ def to_index(checker: Checker, expr: Expr, what: str) -> Expr:
     if is_poison(expr):
         return expr
     if not isinstance(expr.type, ScalarType) or not expr.type.is_integer:
-        found = "a float literal" if expr.type is not POISON and _is_weak(expr) else str(expr.type)
-        return checker.fail(expr.place, f"{what} is an integer, but this is {found}")
+        return checker.fail(expr.place, f"{what} is an integer, but this is {expr.type}")
     return convert(checker, expr, INDEX)
-
-
-def _is_weak(expr: Expr) -> bool:
-    return element_of(expr.type).is_weak
 
 
 def to_condition(checker: Checker, expr: Expr) -> Expr:

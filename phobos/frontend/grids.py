@@ -99,7 +99,8 @@ class _Writer:
             return None
         low, high = limits
         if len(node.args) < low or (high is not None and len(node.args) > high):
-            self.checker.error(node.span, f"`{name}` takes {low} arguments, not {len(node.args)}")
+            counted = f"{low} arguments" if high is not None else f"at least {low} arguments"
+            self.checker.error(node.span, f"`{name}` takes {counted}, not {len(node.args)}")
             return None
         written = [self.write(argument) for argument in node.args]
         texts = [one[0] for one in written if one is not None]

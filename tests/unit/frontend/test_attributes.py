@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import gpu
+from xdsl.dialects.builtin import DictionaryAttr
 
 from phobos.diagnostics import PhobosError
 from phobos.frontend import FrontendOptions, to_ir
@@ -16,6 +17,7 @@ from phobos.ir.kernel import (
     module_int,
     threads_of,
 )
+from phobos.runtime.expressions import evaluate
 from tests.unit.frontend.emission import module
 
 PARAMETERS = "x: tensor<f32>[N, 4], y: tensor<u8>[K, N], alpha: f32, n: u64"
@@ -108,6 +110,17 @@ def test_grid_expressions_have_their_constants_filled_in() -> None:
     assert attribute(header, "phobos.grid") == (
         '{x = "ceildiv(N, 16)", y = "(N + 16) / 2 - -16", z = "min(K, 3)"}'
     )
+
+
+def test_the_launcher_reads_what_a_grid_became() -> None:
+    grid = kernel("@grid(x = ceildiv(N, 16) * (K - 2) / max(3, K % 4), y = -(2 - N))")
+    entries = grid.attributes["phobos.grid"]
+    assert isinstance(entries, DictionaryAttr)
+    values = {
+        axis: evaluate(str(text).strip('"'), {"N": 100, "K": 9})
+        for axis, text in entries.data.items()
+    }
+    assert values == {"x": 7 * 7 // 3, "y": 98}
 
 
 def test_requirements_are_kept_for_the_tuner() -> None:
