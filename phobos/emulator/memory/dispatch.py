@@ -44,7 +44,7 @@ def address_reader(ops: Operands, index: int) -> Reader:
     if isinstance(base, Immediate):
         return ops.reader(base, U64)
     if isinstance(base, Symbol):
-        return ops.reader(base, U64)
+        return ops.reader(Symbol(base.name, operand.offset), U64)
     assert isinstance(base, Register)
     kind = ops.register_type(base)
     if kind.bits not in (32, 64):
