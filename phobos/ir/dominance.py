@@ -123,7 +123,9 @@ def _check_region(region: Region, visible: set[int]) -> None:
     if not blocks:
         return
     if blocks.first is blocks.last:
-        _check_block(blocks[0], visible, [])
+        added: list[int] = []
+        _check_block(blocks[0], visible, added)
+        visible.difference_update(added)
         return
     scopes: list[list[int]] = []
     for block, depth in DominatorTree(region).preorder():
@@ -136,11 +138,7 @@ def _check_region(region: Region, visible: set[int]) -> None:
 
 
 def _check_block(block: Block, visible: set[int], added: list[int]) -> None:
-    """Check a block, adding its values to ``visible`` and noting them in ``added``.
-
-    A block that is alone in its region takes its values out of sight again at the end; with
-    several blocks the caller does, who knows what they dominate.
-    """
+    """Check a block, adding its values to ``visible`` and noting them in ``added``."""
     before = len(added)
     for argument in block.args:
         added.append(id(argument))
