@@ -51,6 +51,12 @@ _LOCATIONS = {
     "ph-place-tiles": ("place_tiles", "PlaceTilesPass"),
     "ph-lower-to-ptx": ("lower_to_ptx", "LowerToPtxPass"),
     "ph-ptx-canonicalize": ("ptx_canonicalize", "PtxCanonicalizePass"),
+    "ph-ptx-simplify-branches": ("ptx_branches", "PtxSimplifyBranchesPass"),
+    "ph-ptx-fold": ("ptx_fold", "PtxFoldPass"),
+    "ph-ptx-dead-code": ("ptx_dead_code", "PtxDeadCodePass"),
+    "ph-ptx-licm": ("ptx_licm", "PtxLicmPass"),
+    "ph-ptx-strength-reduce": ("ptx_strength_reduce", "PtxStrengthReducePass"),
+    "ph-ptx-fuse": ("ptx_fuse", "PtxFusePass"),
     "ph-ptx-verify": ("ptx_verify", "PtxVerifyPass"),
 }
 """Pass name -> module in phobos.transforms and class."""
