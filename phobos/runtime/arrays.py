@@ -10,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from phobos.diagnostics import PhobosError
 from phobos.runtime.abi import row_major_strides
-from phobos.runtime.dtypes import dlpack_type, language_type, numpy_dtype
+from phobos.runtime.dtypes import EXTENSION_TYPES, dlpack_type, language_type, numpy_dtype
 from phobos.targets.ptx.contract import TYPE_BYTES
 
 if TYPE_CHECKING:
@@ -119,22 +120,21 @@ def _cuda_array_interface(value: Any) -> dict[str, Any] | None:
 
 
 def _view_of_interface(value: Any, interface: dict[str, Any], name: str) -> ArrayView:
-    import numpy as np
-
     if interface.get("mask") is not None:
         raise PhobosError.at(None, f"`{name}` has a mask; kernels take arrays without one")
-    dtype = np.dtype(interface["typestr"])
-    type_name = language_type(dtype.name) if dtype.isnative else None
+    type_name = _type_of_string(interface["typestr"])
     if type_name is None:
-        # Extension types such as bfloat16 have the type string of raw bytes here.
-        type_name = language_type(str(getattr(value, "dtype", "")))
-    if type_name is None or TYPE_BYTES[type_name] != dtype.itemsize:
-        raise _wrong_type(name, str(getattr(value, "dtype", dtype)))
+        # Extension types such as bfloat16 have the type string of raw bytes here; the name of
+        # the array's own dtype tells, be it `bfloat16` or `torch.bfloat16`.
+        shown = str(getattr(value, "dtype", interface["typestr"]))
+        type_name = language_type(shown.rpartition(".")[2])
+        if type_name is None or type_name not in EXTENSION_TYPES:
+            raise _wrong_type(name, shown)
     pointer, is_read_only = interface["data"]
     shape = tuple(interface["shape"])
     strides = interface.get("strides")
     if strides is not None:
-        strides = tuple(stride // dtype.itemsize for stride in strides)
+        strides = tuple(stride // TYPE_BYTES[type_name] for stride in strides)
     return ArrayView(
         pointer=pointer or 0,
         type=type_name,
@@ -145,6 +145,15 @@ def _view_of_interface(value: Any, interface: dict[str, Any], name: str) -> Arra
         stream=interface.get("stream"),
         owner=value,
     )
+
+
+@cache
+def _type_of_string(text: str) -> str | None:
+    """The language's type for a type string such as `<f4`, or None if it has none."""
+    import numpy as np
+
+    dtype = np.dtype(text)
+    return language_type(dtype.name) if dtype.isnative else None
 
 
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:

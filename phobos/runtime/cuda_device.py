@@ -7,8 +7,9 @@ in the device's primary context otherwise, which is the one that PyTorch, CuPy a
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -71,6 +72,37 @@ def _error(status: Any, name: str) -> CudaError:
     error = CudaError.at(None, f"the CUDA driver's {name} failed: {status.name}, {reason}")
     error.code = status.name
     return error
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedKernel:
+    """A loaded kernel with its launch configuration, for launching again at once.
+
+    `configuration` holds grid, block and bytes of dynamic shared memory, in the order of
+    cuLaunchKernel; `context` is the address of the context that the kernel was loaded in.
+    """
+
+    driver: Any
+    context: int
+    function: Any
+    configuration: tuple[int, ...]
+
+    def is_current(self) -> bool:
+        """Whether the calling thread's context is the kernel's."""
+        return int(self.driver.cuCtxGetCurrent()[1]) == self.context
+
+    def enqueue(self, slots: Sequence[int], stream: int) -> None:
+        """Queue the kernel with these arguments; its context must be current."""
+        count = len(slots)
+        values = (ctypes.c_uint64 * count)(*slots)
+        first = ctypes.addressof(values)
+        # The driver reads the arguments through these pointers during the call, and not later.
+        pointers = (ctypes.c_uint64 * count)(*range(first, first + 8 * count, 8))
+        (status,) = self.driver.cuLaunchKernel(
+            self.function, *self.configuration, stream, ctypes.addressof(pointers), 0
+        )
+        if status:
+            raise _error(status, "cuLaunchKernel")
 
 
 class CudaDevice(Device):
@@ -161,23 +193,23 @@ class CudaDevice(Device):
     def launch(self, launch: Launch) -> None:
         """Queue a kernel; with NumPy arrays among its arguments, wait and copy them back."""
         with self._activated():
-            function = self._function(launch.program)
+            prepared = self.prepared(launch)
             with self._staged(launch, copies_back=True) as slots:
                 self._wait_for_producers(launch)
-                self._enqueue(function, launch, slots)
+                prepared.enqueue(slots, launch.stream or 0)
 
     def time(self, launch: Launch, count: int, progress: Callable[[], None]) -> Timing:
         """Time launches by events on the stream; NumPy arrays are copied in once, and not out."""
         driver = self.driver
         seconds: list[float] = []
         with self._activated():
-            function = self._function(launch.program)
+            prepared = self.prepared(launch)
             begin, end = (_call(driver.cuEventCreate, 0) for _ in range(2))
             try:
                 with self._staged(launch, copies_back=False) as slots:
                     for _ in range(count):
                         _call(driver.cuEventRecord, begin, launch.stream or 0)
-                        self._enqueue(function, launch, slots)
+                        prepared.enqueue(slots, launch.stream or 0)
                         _call(driver.cuEventRecord, end, launch.stream or 0)
                         self._finish(launch, driver.cuEventSynchronize, end)
                         seconds.append(_call(driver.cuEventElapsedTime, begin, end) * 1e-3)
@@ -187,10 +219,20 @@ class CudaDevice(Device):
                 _call(driver.cuEventDestroy, end)
         return Timing(tuple(seconds), is_emulated=False)
 
-    def synchronize(self) -> None:
-        """Wait for all work in the device's context. PhobosError if some of it failed."""
-        with self._activated():
-            _call(self.driver.cuCtxSynchronize)
+    def prepared(self, launch: Launch) -> PreparedKernel:
+        """The kernel of a launch, loaded in the current context."""
+        kernel = launch.program.kernel
+        return PreparedKernel(
+            self.driver,
+            int(_call(self.driver.cuCtxGetCurrent)),
+            self._function(launch.program),
+            (*launch.grid, kernel.threads, 1, 1, kernel.dynamic_shared_bytes),
+        )
+
+    def is_current(self) -> bool:
+        """Whether the calling thread's context is one of this device."""
+        has_context = int(_call(self.driver.cuCtxGetCurrent)) != 0
+        return has_context and int(_call(self.driver.cuCtxGetDevice)) == self.ordinal
 
     # Contexts and modules ------------------------------------------------------------------------
 
@@ -202,8 +244,7 @@ class CudaDevice(Device):
     def _activated(self) -> Iterator[None]:
         """Make a context of this device current for a while."""
         driver = self.driver
-        has_context = int(_call(driver.cuCtxGetCurrent)) != 0
-        if has_context and int(_call(driver.cuCtxGetDevice)) == self.ordinal:
+        if self.is_current():
             yield
             return
         if self._primary is None:
@@ -263,7 +304,9 @@ class CudaDevice(Device):
             for address, (host, _) in staged.items():
                 pointers[address] = _call(self.driver.cuMemAlloc, host.nbytes)
                 _call(self.driver.cuMemcpyHtoD, pointers[address], address, host.nbytes)
-            yield _slots(launch, {address: int(pointer) for address, pointer in pointers.items()})
+            yield argument_slots(
+                launch, {address: int(pointer) for address, pointer in pointers.items()}
+            )
             if staged:
                 self._finish(launch, self.driver.cuStreamSynchronize, launch.stream or 0)
             for address, (host, is_written) in staged.items():
@@ -281,26 +324,6 @@ class CudaDevice(Device):
             _call(driver.cuEventRecord, event, stream)
             _call(driver.cuStreamWaitEvent, launch.stream or 0, event, 0)
             _call(driver.cuEventDestroy, event)
-
-    def _enqueue(self, function: Any, launch: Launch, slots: list[int]) -> None:
-        count = len(slots)
-        values = (ctypes.c_uint64 * count)(*slots)
-        first = ctypes.addressof(values)
-        # The driver reads the arguments through these pointers during the call, and not later.
-        pointers = (ctypes.c_uint64 * count)(*range(first, first + 8 * count, 8))
-        kernel = launch.program.kernel
-        _call(
-            self.driver.cuLaunchKernel,
-            function,
-            *launch.grid,
-            kernel.threads,
-            1,
-            1,
-            kernel.dynamic_shared_bytes,
-            launch.stream or 0,
-            ctypes.addressof(pointers),
-            0,
-        )
 
     def _finish(self, launch: Launch, wait: Callable[..., Any], subject: Any) -> None:
         """Wait; a failure is the kernel's."""
@@ -344,7 +367,7 @@ def _staged_arrays(launch: Launch) -> dict[int, tuple[Any, bool]]:
     return staged
 
 
-def _slots(launch: Launch, copies: dict[int, int]) -> list[int]:
+def argument_slots(launch: Launch, copies: dict[int, int]) -> list[int]:
     """The slots of all arguments; `copies` gives the address of an array's copy on the GPU."""
     slots: list[int] = []
     for argument in launch.arguments:

@@ -27,7 +27,7 @@ _NUMPY_NAMES: dict[str, str] = {
     "f8e5m2": "float8_e5m2",
 }
 _LANGUAGE_NAMES = {numpy_name: name for name, numpy_name in _NUMPY_NAMES.items()}
-_EXTENSION_TYPES = frozenset({"bf16", "f8e4m3", "f8e5m2"})
+EXTENSION_TYPES = frozenset({"bf16", "f8e4m3", "f8e5m2"})
 """Types that NumPy lacks; the package ml_dtypes adds them."""
 
 # (type code, bits) of DLPack's DLDataType (dlpack.h).
@@ -52,7 +52,7 @@ def numpy_dtype(type_name: str) -> np.dtype:
     """The NumPy dtype of a scalar type of the language."""
     import numpy as np
 
-    if type_name not in _EXTENSION_TYPES:
+    if type_name not in EXTENSION_TYPES:
         return np.dtype(_NUMPY_NAMES[type_name])
     import ml_dtypes
 

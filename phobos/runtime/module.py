@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phobos.diagnostics import Diagnostic, PhobosError, SourceMap
-from phobos.runtime.device import Device, Program
+from phobos.runtime.device import Device, Launch, Program
 from phobos.runtime.launcher import GridArgument, prepare
 from phobos.targets.ptx.contract import Contract, KernelContract, load
+
+if TYPE_CHECKING:
+    from phobos.runtime.plans import PlanCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Module:
         self.sources = sources
         self._variant = variant
         self._compile = compile
+        self._kernels: dict[str, Kernel] = {}
         self._variants: dict[Variant, tuple[str, Contract]] = {}
         if variant is not None:
             self._variants[variant] = (ptx, contract)
@@ -79,7 +83,9 @@ class Module:
 
     def __getitem__(self, name: str) -> Kernel:
         """The kernel of a name; PhobosError if there is none."""
-        return Kernel(self, self.contract.kernel(name))
+        if name not in self._kernels:
+            self._kernels[name] = Kernel(self, self.contract.kernel(name))
+        return self._kernels[name]
 
     def __iter__(self) -> Iterator[str]:
         """The names of the kernels."""
@@ -151,12 +157,18 @@ def _program(ptx: str, contract: Contract, kernel: str) -> Program:
     return Program(ptx, contract.chip, contract.index_bits, contract.kernel(kernel))
 
 
-@dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel of a module; calling it launches it."""
+    """One kernel of a module; calling it launches it.
 
-    module: Module
-    contract: KernelContract
+    Attributes:
+        module: the module that it belongs to.
+        contract: how to launch it.
+    """
+
+    def __init__(self, module: Module, contract: KernelContract) -> None:
+        self.module = module
+        self.contract = contract
+        self._plans: PlanCache | None = None
 
     @property
     def name(self) -> str:
@@ -184,12 +196,33 @@ class Kernel:
         the stream, as any kernel is. Raises PhobosError if the launch is wrong; nothing is
         written then.
         """
+        is_plain = stream is None and not named
+        if is_plain and self._plans is not None and self._plans.launch(args, grid, device):
+            return
         chosen, launch = prepare(
             self.module, self.contract, args, named, grid=grid, device=device, stream=stream
         )
-        if launch is not None:
-            with self.module.located():
-                chosen.launch(launch)
+        if launch is None:
+            return
+        with self.module.located():
+            chosen.launch(launch)
+        if is_plain and chosen.name == "cuda":
+            self._remember(args, grid, device, chosen, launch)
+
+    def _remember(
+        self,
+        args: tuple[Any, ...],
+        grid: GridArgument,
+        device: str | Device,
+        chosen: Device,
+        launch: Launch,
+    ) -> None:
+        """Make the next launch with like arguments quick."""
+        if self._plans is None:
+            from phobos.runtime.plans import PlanCache
+
+            self._plans = PlanCache(self.contract)
+        self._plans.remember(args, grid, device, chosen, launch)
 
     def __repr__(self) -> str:
         """The kernel's signature."""

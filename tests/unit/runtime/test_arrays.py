@@ -181,8 +181,9 @@ def test_cuda_array_interface_strides() -> None:
 
 def test_cuda_array_interface_of_a_type_that_numpy_lacks() -> None:
     array = interface(typestr="<V2")
-    array.dtype = "bfloat16"
-    assert view_of(array, "x").type == "bf16"
+    for dtype in ("bfloat16", "torch.bfloat16"):
+        array.dtype = dtype
+        assert view_of(array, "x").type == "bf16"
     with pytest.raises(PhobosError, match="a type that kernels do not have"):
         view_of(interface(typestr="<V2"), "x")
 
