@@ -63,7 +63,7 @@ def measure(problem: Problem, machine: Machine, settings: Settings) -> list[Resu
     if not taking_part:
         raise BenchError(f"none of the contenders chosen can run {problem.case.name}")
     buffers = _make_buffers(problem, machine, settings.seed)
-    ready, results = _check_all(problem, machine, taking_part, buffers[0])
+    ready, results = check_candidates(problem, machine, taking_part, buffers[0])
     if ready and machine.is_alive():
         results += _compete(problem, machine, settings, ready, buffers)
     chip = settings.selection.chip
@@ -80,10 +80,11 @@ def _make_buffers(problem: Problem, machine: Machine, seed: int) -> list[Values]
             f"and {free / 1e9:.1f} GB are free"
         )
     inputs = len(problem.case.inputs)
-    return [_make_set(problem, machine, seed + number * inputs) for number in range(count)]
+    return [make_set(problem, machine, seed + number * inputs) for number in range(count)]
 
 
-def _make_set(problem: Problem, machine: Machine, seed: int) -> Values:
+def make_set(problem: Problem, machine: Machine, seed: int) -> Values:
+    """One set of arrays with the scalars; inputs are random, outputs hold poison."""
     case = problem.case
     arrays: dict[str, Any] = {}
     for number, array in enumerate(case.inputs):
@@ -98,7 +99,7 @@ def _make_set(problem: Problem, machine: Machine, seed: int) -> Values:
 # Checking ----------------------------------------------------------------------------------------
 
 
-def _check_all(
+def check_candidates(
     problem: Problem, machine: Machine, taking_part: Sequence[Entrant], values: Values
 ) -> tuple[list[Ready], list[Result]]:
     """The candidates whose results are right, and a result for each of the others.

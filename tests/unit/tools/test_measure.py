@@ -1,0 +1,136 @@
+"""From a problem to results, on a machine that is NumPy and a clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.tools.numpy_machine import HOST_SECONDS, NumpyMachine
+from tests.unit.tools.toy_case import (
+    SOURCE,
+    failing,
+    last_missing,
+    quicker,
+    right,
+    toy_problem,
+)
+from tools.bench.case import TorchCall, Values
+from tools.bench.entrants import Contender, Selection
+from tools.bench.errors import BenchError
+from tools.bench.measure import Settings, measure
+from tools.bench.results import Result, Stage, Status
+
+TORCH = Settings(Selection((Contender.TORCH,)), rounds=4, search_rounds=2)
+PHOBOS = Settings(Selection((Contender.PHOBOS,)), rounds=1, search_rounds=1)
+
+
+def run(calls: dict[str, TorchCall], machine: NumpyMachine | None = None) -> list[Result]:
+    return measure(toy_problem(calls), machine or NumpyMachine(), TORCH)
+
+
+def test_the_best_candidate_gets_to_the_contest() -> None:
+    results = run({"right": right, "quicker": quicker})
+    assert [(one.choices, one.stage) for one in results] == [
+        ("right", Stage.SEARCH),
+        ("quicker", Stage.SEARCH),
+        ("quicker", Stage.CONTEST),
+    ]
+    final = results[-1]
+    assert final.seconds is not None
+    assert final.seconds.median == pytest.approx(2e-3)
+    assert (final.seconds.count, final.launches) == (4, 1)
+    assert final.host_seconds == HOST_SECONDS
+    assert final.gpu == "NumPy"
+    assert final.rate == pytest.approx(800 / 2e-3)
+
+
+def test_a_single_candidate_needs_no_search() -> None:
+    results = run({"right": right})
+    assert [one.stage for one in results] == [Stage.CONTEST]
+
+
+def test_a_wrong_candidate_is_never_timed() -> None:
+    results = run({"last_missing": last_missing, "right": right})
+    wrong = results[0]
+    assert wrong.status is Status.WRONG
+    assert wrong.seconds is None
+    assert wrong.note.startswith("out[99] is nan and should be ")
+    assert [(one.choices, one.status) for one in results[1:]] == [("right", Status.OK)]
+
+
+def test_a_failing_candidate_is_a_result_and_the_others_go_on() -> None:
+    results = run({"failing": failing, "right": right})
+    assert (results[0].status, results[0].note) == (Status.FAILED, "ValueError: no such thing")
+    assert results[1].status is Status.OK
+
+
+def test_nothing_goes_on_once_the_machine_is_gone() -> None:
+    machine = NumpyMachine()
+
+    def fatal(torch: Any, t: Values) -> None:
+        torch.alive = False
+
+    results = run({"fatal": fatal, "right": right}, machine)
+    assert [(one.choices, one.note) for one in results] == [
+        ("fatal", "RuntimeError: the machine is gone")
+    ]
+    assert machine.samples == 0
+
+
+def test_outputs_are_poisoned_for_each_candidate() -> None:
+    def nothing(torch: Any, t: Values) -> None:
+        """Leaves what the candidate before it has written."""
+
+    results = run({"right": right, "nothing": nothing})
+    assert {one.choices: one.status for one in results}["nothing"] is Status.WRONG
+
+
+def test_sets_hold_different_data() -> None:
+    seen: set[float] = set()
+
+    def note(torch: Any, t: Values) -> None:
+        right(torch, t)
+        seen.add(float(t.x[0]))
+
+    results = run({"note": note}, NumpyMachine(l2_bytes=1600))
+    assert results[0].buffer_sets == 5
+    assert len(seen) == 5
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(BenchError, match=r"twice at 100 needs 0\.0 GB, and 0\.0 GB are free"):
+        run({"right": right}, NumpyMachine(memory=799))
+
+
+def test_phobos_is_compiled_for_each_constant_and_checked() -> None:
+    results = measure(toy_problem({}), NumpyMachine(), PHOBOS)
+    assert [one.choices for one in results[:2]] == ["BLOCK=64", "BLOCK=256"]
+    assert [one.status for one in results] == [Status.OK] * 3
+    assert results[-1].largest_difference == 0
+
+
+def test_a_constant_can_be_fixed() -> None:
+    selection = Selection((Contender.PHOBOS,), "sm_75", (("BLOCK", 128),))
+    results = measure(toy_problem({}), NumpyMachine(), Settings(selection, rounds=1))
+    assert [(one.choices, one.chip) for one in results] == [("BLOCK=128", "sm_75")]
+
+
+def test_a_wrong_kernel_is_found() -> None:
+    source = SOURCE.replace("+ x[base :+ BLOCK]", "* 3.0")
+    results = measure(toy_problem({}, source=source), NumpyMachine(), PHOBOS)
+    assert [one.status for one in results] == [Status.WRONG] * 2
+    assert "(100 elements are wrong)" in results[0].note
+
+
+def test_a_source_that_does_not_compile_says_why() -> None:
+    source = SOURCE.replace("out[", "oot[")
+    results = measure(toy_problem({}, source=source), NumpyMachine(), PHOBOS)
+    assert [one.status for one in results] == [Status.FAILED] * 2
+    assert "`oot`" in results[0].note
+
+
+def test_nobody_to_measure_is_refused() -> None:
+    selection = Selection((Contender.TRITON,))
+    with pytest.raises(BenchError, match="none of the contenders chosen can run twice"):
+        measure(toy_problem({}), NumpyMachine(), Settings(selection))
