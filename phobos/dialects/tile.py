@@ -49,6 +49,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
+from phobos.dialects.contraction import DotOp, InstructionAttr
 from phobos.dialects.elementwise import ELEMENTWISE
 from phobos.dialects.shaping import (
     SHAPING,
@@ -463,6 +464,7 @@ Tile = Dialect(
         AssertOp,
         *ELEMENTWISE.values(),
         *SHAPING,
+        DotOp,
     ],
-    [AxesAttr, LayoutAttr, SharedAttr, SharedLayoutAttr],
+    [AxesAttr, InstructionAttr, LayoutAttr, SharedAttr, SharedLayoutAttr],
 )

@@ -1,0 +1,165 @@
+"""Contractions of tiles: `tile.dot` and the instruction it is made of.
+
+    %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+
+`ph-select-contraction` writes the instruction on it, `ph-assign-layouts` the layouts that
+follow, and operands that warps share become shared buffers: memrefs in the place of tiles.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    MemRefType,
+    TensorType,
+    f32,
+    f64,
+    i8,
+    i32,
+)
+from xdsl.ir import Attribute, Data, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect
+from xdsl.utils.exceptions import VerifyException
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """What a contraction is made of, and how warps share the result tile.
+
+    `name` is `fma` (multiply-adds of single elements) or `mma`; `shape` is (M, N, K) of one
+    `mma`, or what one thread holds side by side for `fma` with K = 1; `types` are the PTX types
+    of operands and accumulator; `warps` the warps along M and N.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+    operand: str
+    accumulator: str
+    warps: tuple[int, int]
+
+    def __str__(self) -> str:
+        m, n, k = self.shape
+        along_m, along_n = self.warps
+        return (
+            f"{self.name} m{m}n{n}k{k} {self.operand} {self.accumulator} warps {along_m}x{along_n}"
+        )
+
+
+_TEXT = re.compile(r"(fma|mma) m(\d+)n(\d+)k(\d+) (\w+) (\w+) warps (\d+)x(\d+)")
+
+
+@irdl_attr_definition
+class InstructionAttr(Data[Instruction]):
+    """`#tile.instruction<"mma m16n8k16 f16 f32 warps 2x4">`."""
+
+    name = "tile.instruction"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Instruction:
+        """Parses the instruction's text in quotes."""
+        with parser.in_angle_brackets():
+            start = parser.pos
+            found = _TEXT.fullmatch(parser.parse_str_literal("an instruction"))
+            if found is None:
+                parser.raise_error(
+                    'expected text like "mma m16n8k16 f16 f32 warps 2x4"', start, parser.pos
+                )
+            m, n, k = (int(found[i]) for i in (2, 3, 4))
+            return Instruction(
+                found[1], (m, n, k), found[5], found[6], (int(found[7]), int(found[8]))
+            )
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Prints the instruction's text in quotes."""
+        with printer.in_angle_brackets():
+            printer.print_string_literal(str(self.data))
+
+
+_ACCUMULATORS: dict[type[Attribute], Attribute] = {
+    Float16Type: f32,
+    BFloat16Type: f32,
+    Float32Type: f32,
+    Float8E4M3FNType: f32,
+    Float8E5M2Type: f32,
+    Float64Type: f64,
+}
+
+
+def accumulator_of(operand: Attribute) -> Attribute | None:
+    """The element type that products of `operand` elements are summed in; None if none is."""
+    return i32 if operand in (i8, i32) else _ACCUMULATORS.get(type(operand))
+
+
+@irdl_op_definition
+class DotOp(IRDLOperation):
+    """c + a b, over the last two axes: [.., M, K] x [.., K, N] + [.., M, N].
+
+    Axes before the last two have extent 1. `a` and `b` are tiles, or shared buffers of the same
+    shape (rounded up to powers of two). The sum runs over K in ascending order of the
+    instruction's steps.
+    """
+
+    name = "tile.dot"
+
+    a = operand_def()
+    b = operand_def()
+    c = operand_def(TensorType)
+    result = result_def(TensorType)
+    instruction = opt_prop_def(InstructionAttr)
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = (
+        "$a `,` $b `,` $c (`using` $instruction^)? attr-dict"
+        " `:` type($a) `,` type($b) `,` type($c) `->` type($result)"
+    )
+
+    def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue):
+        super().__init__(operands=[a, b, c], result_types=[c.type])
+
+    def verify_(self) -> None:
+        """Refuses operands whose shapes or element types do not go together."""
+        shapes = [_shape(value) for value in (self.a, self.b, self.c)]
+        if any(len(shape) != len(shapes[2]) or len(shape) < 2 for shape in shapes):
+            raise VerifyException("tile.dot takes tiles of one rank, at least 2")
+        if any(extent != 1 for shape in shapes for extent in shape[:-2]):
+            raise VerifyException("tile.dot: axes before the last two have extent 1")
+        a, b, c = shapes
+        are_tiles = isinstance(self.a.type, TensorType) and isinstance(self.b.type, TensorType)
+        if are_tiles and ((a[-2], b[-1]) != c[-2:] or a[-1] != b[-2]):
+            raise VerifyException(f"tile.dot: {a} x {b} does not give {c}")
+        element, other = _element(self.a), _element(self.b)
+        wanted = accumulator_of(element)
+        if wanted is None or element != other:
+            raise VerifyException(f"tile.dot does not multiply {element} by {other}")
+        if _element(self.c) != wanted or self.result.type != self.c.type:
+            raise VerifyException(f"tile.dot of {element} sums in {wanted}, not {_element(self.c)}")
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    if not isinstance(value.type, TensorType | MemRefType):
+        raise VerifyException(f"tile.dot multiplies tiles or shared buffers, not {value.type}")
+    return cast("TensorType | MemRefType", value.type).get_shape()
+
+
+def _element(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, TensorType | MemRefType)
+    return cast("TensorType | MemRefType", value.type).element_type

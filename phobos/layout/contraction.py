@@ -1,0 +1,149 @@
+"""The layouts of a contraction's operands and result, from the instruction it is made of.
+
+All three share one way of spreading the result tile over warps: `along_n` warps along N in the
+low bits of the warp number, then `along_m` along M. Warps along N hold copies of A, warps along
+M copies of B.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from phobos.layout.algebra import transpose
+from phobos.layout.build import LANE, REGISTER, WARP, ceil_pow2, cover, log2
+from phobos.layout.fragments import mma_a, mma_b, mma_c
+from phobos.layout.linear import LinearLayout
+from phobos.layout.shared import HARDWARE_PHASES, hardware_swizzle, row_major
+
+MAX_SWIZZLE_BYTES = 128
+MIN_SWIZZLE_BYTES = 32
+THREAD_EDGE = 4
+"""Elements along M and along N that a thread of the multiply-add path holds side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """The layouts of A (M, K), B (K, N) and C (M, N)."""
+
+    a: LinearLayout
+    b: LinearLayout
+    c: LinearLayout
+
+
+def split_warps(m: int, n: int, warps: int, piece: tuple[int, int]) -> tuple[int, int]:
+    """How many warps along M and along N: what makes a warp's share most nearly square.
+
+    A share that is nearly square needs the fewest operand elements. No warp gets less than
+    `piece` unless there are more warps than pieces.
+
+    >>> split_warps(128, 128, 8, (16, 8)), split_warps(16, 256, 4, (16, 8))
+    ((2, 4), (1, 4))
+    """
+    rows, columns = max(1, ceil_pow2(m) // piece[0]), max(1, ceil_pow2(n) // piece[1])
+    options = [
+        (along_m, warps // along_m)
+        for along_m in (1 << bit for bit in range(log2(warps) + 1))
+        if along_m <= rows and warps // along_m <= columns
+    ]
+    if not options:
+        along_m = min(rows, warps)
+        return along_m, warps // along_m
+    return min(options, key=lambda o: (ceil_pow2(m) / o[0] + ceil_pow2(n) / o[1], o[0]))
+
+
+@lru_cache(maxsize=256)
+def mma_contraction(
+    sizes: tuple[int, int, int],
+    shape: tuple[int, int, int],
+    packed: int,
+    warps: tuple[int, int],
+) -> Contraction:
+    """Layouts for `mma` of `shape` (M, N, K) with `packed` operand elements a register."""
+    (m, n, k), (piece_m, _, piece_k) = sizes, shape
+    along_m, along_n = warps
+    return Contraction(
+        a=cover(mma_a(piece_m, piece_k, packed), (m, k), [(None, along_n), (0, along_m)]),
+        b=cover(mma_b(piece_k, packed), (k, n), [(1, along_n), (None, along_m)], (0, 1)),
+        c=cover(mma_c(piece_m), (m, n), [(1, along_n), (0, along_m)]),
+    )
+
+
+@lru_cache(maxsize=256)
+def fma_contraction(
+    sizes: tuple[int, int, int], lane_bits: int, warps: tuple[int, int]
+) -> Contraction:
+    """Layouts for multiply-adds: a thread holds blocks of 4 x 4 results.
+
+    >>> str(fma_contraction((16, 32, 1), 5, (1, 1)).a)
+    'register=[[1, 0], [2, 0]] lane=[[0, 0], [0, 0], [0, 0], [4, 0], [8, 0]] warp=[] -> [16, 1]'
+    """
+    m, n, k = (ceil_pow2(size) for size in sizes)
+    edge_m, edge_n = min(THREAD_EDGE, m), min(THREAD_EDGE, n)
+    lanes_n = min(lane_bits - lane_bits // 2, log2(n // edge_n))
+    lanes_m = min(lane_bits - lanes_n, log2(m // edge_m))
+    lanes_n = min(lane_bits - lanes_m, log2(n // edge_n))
+    lane = [(0, edge_n << bit) for bit in range(lanes_n)]
+    lane += [(edge_m << bit, 0) for bit in range(lanes_m)]
+    lane += [(0, 0)] * (lane_bits - len(lane))
+    block = [(0, 1 << bit) for bit in range(log2(edge_n))]
+    block += [(1 << bit, 0) for bit in range(log2(edge_m))]
+    extent = {"dim0": edge_m << lanes_m, "dim1": edge_n << lanes_n}
+    piece = LinearLayout.from_bases({REGISTER: block, LANE: lane}, extent)
+    along_m, along_n = warps
+    c = cover(piece, (m, n), [(1, along_n), (0, along_m)])
+    return Contraction(_operand(c, 0, k), _operand(c, 1, k), c)
+
+
+def _operand(c: LinearLayout, kept: int, k: int) -> LinearLayout:
+    """What a thread needs of an operand: all of K for each row (column) of its results."""
+    held = [v[kept] for v in c.bases(REGISTER) if v[kept]]
+    near, far = held[: log2(THREAD_EDGE)], held[log2(THREAD_EDGE) :]
+
+    def place(value: int, along_k: int = 0) -> tuple[int, int]:
+        return (value, along_k) if kept == 0 else (along_k, value)
+
+    steps = [place(0, 1 << bit) for bit in range(log2(k))]
+    bases = {
+        REGISTER: [*map(place, near), *steps, *map(place, far)],
+        LANE: [place(v[kept]) for v in c.bases(LANE)],
+        WARP: [place(v[kept]) for v in c.bases(WARP)],
+    }
+    sizes = (c.shape[0], k) if kept == 0 else (k, c.shape[1])
+    return LinearLayout.from_bases(bases, sizes)
+
+
+def operand_buffer(shape: tuple[int, int], element_bytes: int, *, transposed: bool) -> LinearLayout:
+    """The shared layout that `ldmatrix` reads without conflicts.
+
+    Elements along the last axis are neighbours, along the first one if `transposed`; chunks of
+    16 bytes are swizzled within rows of up to 128 bytes.
+
+    >>> layout = operand_buffer((8, 64), 2, transposed=False)
+    >>> layout.apply(offset=64)
+    (1, 8)
+    """
+    rows, columns = (ceil_pow2(extent) for extent in shape)
+    along = rows if transposed else columns
+    row_bytes = min(MAX_SWIZZLE_BYTES, along * element_bytes)
+    if row_bytes not in HARDWARE_PHASES:
+        layout = row_major((columns, rows) if transposed else (rows, columns))
+        return transpose(layout, (1, 0)) if transposed else layout
+    return hardware_swizzle((rows, columns), element_bytes, row_bytes, transposed=transposed)
+
+
+def lift(layout: LinearLayout, rank: int) -> LinearLayout:
+    """A layout with axes of extent 1 put before its own.
+
+    >>> str(lift(LinearLayout.parse("lane=[[0, 1]] -> [1, 2]"), 3))
+    'lane=[[0, 0, 1]] -> [1, 1, 2]'
+    """
+    missing = (0,) * (rank - layout.rank)
+    bases = {name: [(*missing, *v) for v in layout.bases(name)] for name in layout.in_names}
+    return LinearLayout.from_bases(bases, (*(1 for _ in missing), *layout.shape))
+
+
+def flat(layout: LinearLayout) -> LinearLayout:
+    """A layout without the axes before its last two, which have extent 1."""
+    bases = {name: [v[-2:] for v in layout.bases(name)] for name in layout.in_names}
+    return LinearLayout.from_bases(bases, layout.shape[-2:])
