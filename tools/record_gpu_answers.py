@@ -31,6 +31,13 @@ from tests.unit.emulator.forms import (  # noqa: E402
     module_text,
     operands_of,
 )
+from tests.unit.emulator.matrix_forms import (  # noqa: E402
+    MATRIX_FORMS,
+    WARP,
+    WARPS,
+    fragments_of,
+    matrix_module,
+)
 
 SAMPLES = 2500
 """Results of a form that `--samples` keeps."""
@@ -102,6 +109,21 @@ def answer(driver: Driver, module: ctypes.c_void_p, number: int, form: Form) -> 
     return result
 
 
+def _answer_matrices(
+    driver: Driver, digests: dict[str, str], samples: dict[str, np.ndarray]
+) -> None:
+    module = driver.load(matrix_module(MATRIX_FORMS))
+    for number, form in enumerate(MATRIX_FORMS):
+        operands = fragments_of(form)
+        shape = (WARPS, form.registers[0], WARP)
+        result = np.zeros(shape, dtype=np.uint64 if form.is_wide else np.uint32)
+        name = f"matrix_{number}"
+        driver.launch(module, name, WARPS, WARP, [*operands, result], WARPS)
+        samples[form.suffix] = result
+        if form.is_exact:
+            digests[form.suffix] = digest(result)
+
+
 def main() -> None:
     """Run all forms and write the answers."""
     out = Path(sys.argv[1])
@@ -118,6 +140,7 @@ def main() -> None:
             digests[form.line] = digest(result)
         else:
             approximate[form.line] = result[:APPROXIMATE]
+    _answer_matrices(driver, digests, samples)
     document = {"gpu": driver.name, "operands": COUNT, "digests": digests}
     (out / "gpu_answers.json").write_text(json.dumps(document, indent=0) + "\n")
     np.savez_compressed(out / "gpu_approximations.npz", **approximate)  # type: ignore[arg-type]

@@ -38,6 +38,7 @@ _FAMILIES = (
     "memory",
     "atomic",
     "warp",
+    "matrix",
 )
 for _family in _FAMILIES:
     importlib.import_module(f"phobos.emulator.instructions.{_family}")

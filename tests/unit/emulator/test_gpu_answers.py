@@ -76,6 +76,8 @@ def _elements(bits: np.ndarray, kind: str) -> np.ndarray:
 
 def _name(form: Form) -> str:
     words = form.line.split(" ")[0].split(".")
+    if form.result == "f64":
+        return ".".join(words)
     return ".".join(word for word in words if word != "ftz").removesuffix("x2")
 
 

@@ -1,0 +1,1 @@
+"""Tensor cores: fragments, element formats and the arithmetic of matrix products."""

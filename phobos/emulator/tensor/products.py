@@ -1,0 +1,124 @@
+"""The arithmetic of tensor cores.
+
+Floats: the products of one instruction are exact. Together with the addend they are brought to
+the exponent of the largest (for a product the sum of its factors' exponents), cut to 25 bits
+behind its leading one, added, and the sum is cut to f32, or rounded to nearest for f16. That is
+what an H200 does, bit for bit, for f16, bf16 and tf32; other chips were not measured and are
+taken to do the same. f64 is a chain of fused multiply-adds in the order of k.
+
+Where a chip has no 8-bit float multiplier, an instruction on 8-bit floats is two on f16: the
+elements with k % 4 < 2 and the others, chained from zero, and the addend comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from phobos.emulator.arithmetic import floats
+from phobos.emulator.arithmetic.formats import FORMATS, round_to
+
+Matrices = npt.NDArray
+"""Matrices stacked along the first axis."""
+
+_KEPT_BITS = 25
+_SINGLE_OVERFLOW = 2.0**128
+_ZERO_EXPONENT = -4000
+_WARPS_AT_ONCE = 64
+"""Warps whose products are held in memory at the same time: about a megabyte an array."""
+
+
+def _exponents(values: Matrices) -> npt.NDArray[np.int64]:
+    """Exponents of float64 numbers; a very low one for zero."""
+    field = (np.ascontiguousarray(values).view(np.int64) >> 52) & 0x7FF
+    return np.where(field == 0, _ZERO_EXPONENT, field - 1023)
+
+
+def _power_of_two(exponents: npt.NDArray[np.int64]) -> Matrices:
+    return ((exponents + 1023) << 52).view(np.float64)
+
+
+def multiply_floats(a: Matrices, b: Matrices, c: Matrices, accumulator: str) -> Matrices:
+    """`a @ b + c` for one instruction, all in float64; the result fits f32 or f16.
+
+    Args:
+        a: Shaped [warp, row, k], values of a format of at most 11 significant bits.
+        b: Shaped [warp, k, column], likewise.
+        c: Shaped [warp, row, column], values of the accumulator's format.
+        accumulator: `f32` or `f16`.
+    """
+    result = np.empty_like(c)
+    for start in range(0, len(a), _WARPS_AT_ONCE):
+        part = slice(start, start + _WARPS_AT_ONCE)
+        result[part] = _block(a[part], b[part], c[part], accumulator)
+    return result
+
+
+def _block(a: Matrices, b: Matrices, c: Matrices, accumulator: str) -> Matrices:
+    # The axis of k comes first: sums over the first axis run in order and are fast.
+    left = np.ascontiguousarray(a.transpose(2, 0, 1))[:, :, :, None]
+    right = np.ascontiguousarray(b.transpose(1, 0, 2))[:, :, None, :]
+    exponent = _exponents(left) + _exponents(right)
+    addend_exponent = _exponents(c)
+    highest = np.maximum(exponent.max(axis=0), addend_exponent)
+    quantum = np.maximum(highest, -1000 + _KEPT_BITS) - _KEPT_BITS
+    scale, back = _power_of_two(-quantum), _power_of_two(quantum)
+    total = np.trunc(left * right * scale).sum(axis=0) + np.trunc(c * scale)
+    total = np.where(total == 0, _zero_sum(left, right, c), total * back)
+    form = FORMATS[accumulator]
+    if accumulator == "f16":
+        return round_to(total, form)
+    # Too large a sum is infinite, although what is kept of it was cut and not rounded.
+    cut = round_to(total, form, "rz")
+    over = np.abs(total) >= _SINGLE_OVERFLOW
+    return np.where(over, np.copysign(np.inf, total), cut) if np.any(over) else cut
+
+
+def _zero_sum(left: Matrices, right: Matrices, c: Matrices) -> Matrices:
+    """The sign of a zero result: negative only if every term is."""
+    negative = (np.signbit(left) != np.signbit(right)).all(axis=0) & np.signbit(c)
+    return np.where(negative, -0.0, 0.0)
+
+
+def multiply_small_floats(a: Matrices, b: Matrices, c: Matrices, accumulator: str) -> Matrices:
+    """`a @ b + c` on 8-bit floats by two f16 instructions."""
+    k = np.arange(a.shape[2])
+    total = np.zeros_like(c)
+    for chosen in (k % 4 < 2, k % 4 >= 2):
+        total = multiply_floats(a[:, :, chosen], b[:, chosen], total, accumulator)
+    return round_to(total + c, FORMATS[accumulator])
+
+
+def multiply_doubles(a: Matrices, b: Matrices, c: Matrices) -> Matrices:
+    """`a @ b + c` in f64."""
+    total = c
+    for k in range(a.shape[2]):
+        left = np.broadcast_to(a[:, :, k, None], c.shape)
+        right = np.broadcast_to(b[:, k, None, :], c.shape)
+        result = floats.fused_multiply_add(left, right, total)
+        total = floats.settle_nan(result, (right, total, left))
+    return total
+
+
+def multiply_integers(a: Matrices, b: Matrices, c: Matrices, *, saturate: bool) -> Matrices:
+    """`a @ b + c` on integers, into int32: wrapping, or clamped to its range."""
+    # Float64 holds every such sum exactly, and its products are faster than those of integers.
+    product = np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
+    total = product + c
+    if saturate:
+        info = np.iinfo(np.int32)
+        total = np.clip(total, info.min, info.max)
+    return total.astype(np.int32)
+
+
+def multiply_bits(
+    a: Matrices, b: Matrices, c: Matrices, combine: Callable[..., npt.NDArray]
+) -> Matrices:
+    """One-bit matrices, packed along k into words: the number of ones of `combine(a, b)`, plus c.
+
+    `a` is [warp, row, word], `b` is [warp, word, column].
+    """
+    words = combine(a[:, :, :, None], b[:, None])
+    return (np.bitwise_count(words).sum(axis=2, dtype=np.int64) + c).astype(np.int32)

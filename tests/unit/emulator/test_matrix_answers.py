@@ -1,0 +1,65 @@
+"""Every form of `mma.sync` against what an H200 answered, and against plain matrix products."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phobos.emulator import emulate
+from phobos.emulator.tensor.elements import unpack
+from phobos.emulator.tensor.fragments import quad_pair_a, quad_pair_b, quad_pair_c
+from tests.unit.emulator.forms import digest
+from tests.unit.emulator.matrix_forms import (
+    MATRIX_FORMS,
+    WARP,
+    WARPS,
+    MatrixForm,
+    fragments_of,
+    matrix_kernel,
+)
+
+DATA = Path(__file__).parent / "data"
+EXACT = [form for form in MATRIX_FORMS if form.is_exact]
+OLD = [form for form in MATRIX_FORMS if not form.is_exact]
+
+
+def run(form: MatrixForm) -> np.ndarray:
+    """The emulator's D fragments, shaped [warp, register, lane]."""
+    text = f".version 8.7\n.target sm_90\n.address_size 64\n{matrix_kernel(form, 'k')}"
+    shape = (WARPS, form.registers[0], WARP)
+    result = np.zeros(shape, dtype=np.uint64 if form.is_wide else np.uint32)
+    emulate(text, "k", WARPS, WARP, [*fragments_of(form), result, np.uint32(WARPS)])
+    return result
+
+
+@pytest.mark.parametrize("form", EXACT, ids=lambda form: form.suffix)
+def test_products_agree_bit_for_bit(form: MatrixForm):
+    digests = json.loads((DATA / "gpu_answers.json").read_text())["digests"]
+    assert digest(run(form)) == digests[form.suffix]
+
+
+@pytest.mark.parametrize("form", OLD, ids=lambda form: form.suffix)
+def test_oldest_shape_is_a_matrix_product(form: MatrixForm):
+    with np.errstate(all="ignore"):
+        own, wanted = _matrices(form)
+    finite = np.isfinite(wanted)
+    np.testing.assert_allclose(own[finite], wanted[finite], rtol=1e-3, atol=1e-2)
+
+
+def _matrices(form: MatrixForm) -> tuple[np.ndarray, np.ndarray]:
+    """D as the emulator computes it, and as a matrix product in float64."""
+    _, a_layout, b_layout = form.suffix.split(".")[:3]
+    a, b, c = (
+        unpack(np.ascontiguousarray(registers.transpose(0, 2, 1)), kind)
+        for registers, kind in zip(fragments_of(form), form.types[1:], strict=True)
+    )
+    left = quad_pair_a(by_row=a_layout == "row").gather(a)
+    right = quad_pair_b(by_row=b_layout == "row").gather(b)
+    wanted = np.matmul(left, right) + quad_pair_c(single=True).gather(c)
+    own = quad_pair_c(single=True).gather(
+        unpack(np.ascontiguousarray(run(form).transpose(0, 2, 1)), "f32")
+    )
+    return own, wanted
