@@ -81,7 +81,7 @@ def default_pipeline(options: CompileOptions) -> tuple[ModulePass, ...]:
 
     specs = list(parse_pipeline(DEFAULT_PIPELINE))
     for position, spec in enumerate(specs):
-        if spec.name == "ph-lower-to-ptx":
+        if spec.name in ("ph-select-contraction", "ph-lower-to-ptx"):
             specs[position] = ArgSpec(spec.name, {"chip": (options.chip,)})
     if options.check_bounds:
         # Behind the rules of uniformity, so that errors speak of the author's code alone.

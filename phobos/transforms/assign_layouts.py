@@ -11,8 +11,9 @@ branches and loops, form a class and share one layout. The layout puts consecuti
 into consecutive lanes, in vectors as wide as the class's accesses can use, and warps along
 axes that are not folded where there are such. The operand of a broadcast takes the layout of
 the result with the repeated axes dropped, so that repeating is free; so does the result of a
-fold, and a transposed tile that nothing else decides. Where two ask for different layouts, a
-`tile.convert_layout` bridges them.
+fold, and a transposed tile that nothing else decides. A contraction decides the layout of
+what it sums in, and wants its operands as its instruction has them. Where two ask for
+different layouts, a `tile.convert_layout` bridges them.
 
 Precondition: `ph-analyze-extents`. Postcondition: every tile type carries a layout.
 Cost: two walks and a union-find, about 4 us an op with tiles.
@@ -28,6 +29,7 @@ from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FixedBitwidthType,
+    MemRefType,
     ModuleOp,
     TensorType,
 )
@@ -36,13 +38,19 @@ from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
+from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import ReduceOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
+from phobos.ir.locations import error_at
 from phobos.ir.rewrite import retype
 from phobos.layout import LinearLayout, elementwise_layout, slice_layout
 from phobos.layout.algebra import transpose
+from phobos.layout.build import thread_bits
+from phobos.layout.contraction import Contraction, fma_contraction, lift, mma_contraction
+from phobos.layout.fragments import REGISTER_BITS
 
 MAX_VECTOR_BYTES = 16
+_OPERAND_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "f64": 64}
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,8 @@ class _TileClass:
     """Folds whose result is in the class."""
     turned: list[TransposeOp] = field(default_factory=list)
     """Transpositions whose result is in the class."""
+    dots: list[DotOp] = field(default_factory=list)
+    """Contractions that sum in the class."""
     folded_axes: set[int] = field(default_factory=set)
     """Axes that tiles of the class are folded along."""
 
@@ -92,6 +102,10 @@ def assign_layouts(kernel: gpu.FuncOp) -> None:
                 _bridge_operand(op, turned(_layout(op.result)))
             case ReduceOp():
                 _bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
+            case DotOp():
+                wanted = contraction_of(op, threads_of(kernel))
+                _bridge_operand(op, wanted.a, 0)
+                _bridge_operand(op, wanted.b, 1)
             case _:
                 pass
 
@@ -133,6 +147,8 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
             classes[class_of[op.value]].accesses.append(op)
         elif isinstance(op, tile.BroadcastOp):
             classes[class_of[op.value]].repeated.append(op)
+        elif isinstance(op, DotOp):
+            classes[class_of[op.result]].dots.append(op)
         elif isinstance(op, TransposeOp):
             classes[class_of[op.result]].turned.append(op)
         elif isinstance(op, ReduceOp):
@@ -146,6 +162,8 @@ def _equal_layouts(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     match op:
         case tile.BroadcastOp() | tile.ConvertLayoutOp() | ReduceOp() | TransposeOp():
             return
+        case DotOp():
+            yield op.c, op.result
         case scf.ForOp():
             for i, argument in enumerate(op.body.block.args[1:]):
                 yield from _tiles(op.iter_args[i], argument, op.results[i], _yielded(op, 0)[i])
@@ -187,6 +205,8 @@ def _choose(
 
     def _derived(number: int) -> LinearLayout | None:
         tiles = classes[number]
+        if tiles.dots:
+            return contraction_of(tiles.dots[0], threads).c
         for repeat in tiles.repeated:
             source = class_of[repeat.result]
             if source not in asked - chosen.keys():
@@ -202,6 +222,25 @@ def _choose(
         return None
 
     return [choose(number) for number in range(len(classes))]
+
+
+def contraction_of(op: DotOp, threads: int) -> Contraction:
+    """The layouts that a contraction's instruction asks for."""
+    if op.instruction is None:
+        raise error_at(op, "this contraction has no instruction: run ph-select-contraction first")
+    chosen = op.instruction.data
+    a, c = op.a.type, op.c.type
+    assert isinstance(a, TensorType | MemRefType)
+    assert isinstance(c, TensorType)
+    *_, m, n = c.get_shape()
+    k = a.get_shape()[-1]
+    if chosen.name == "mma":
+        packed = max(1, REGISTER_BITS // _OPERAND_BITS[chosen.operand])
+        layouts = mma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
+    else:
+        layouts = fma_contraction((m, n, k), thread_bits(threads)[0], chosen.warps)
+    rank = len(c.get_shape())
+    return Contraction(*(lift(layout, rank) for layout in (layouts.a, layouts.b, layouts.c)))
 
 
 def _unit_axes(value: SSAValue) -> tuple[int, ...]:
@@ -270,9 +309,9 @@ def _layout(value: SSAValue) -> LinearLayout:
     return layout
 
 
-def _bridge_operand(op: Operation, wanted: LinearLayout) -> None:
+def _bridge_operand(op: Operation, wanted: LinearLayout, position: int = 0) -> None:
     """Converts an op's operand if its class chose another layout than the op needs."""
-    value = op.operands[0]
+    value = op.operands[position]
     if _layout(value) == wanted:
         return
     assert isinstance(value.type, TensorType)
@@ -280,7 +319,7 @@ def _bridge_operand(op: Operation, wanted: LinearLayout) -> None:
     convert.location = op.location
     assert op.parent is not None
     op.parent.insert_op_before(convert, op)
-    op.operands[0] = convert.result
+    op.operands[position] = convert.result
 
 
 def _bridge_result(op: Operation, given: LinearLayout) -> None:

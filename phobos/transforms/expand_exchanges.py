@@ -10,7 +10,8 @@
 
 A `tile.convert_layout` that moves elements between warps becomes a store and a load of a
 buffer whose swizzle suits both sides. One that moves them within a warp or thread stays: it is
-registers and shuffles. The load is put where its result is first needed, so that several
+registers and shuffles. One that makes an operand of a contraction becomes a buffer that the
+contraction reads itself. The load is put where its result is first needed, so that several
 exchanges share one barrier (`ph-insert-barriers` puts it in).
 
 Precondition: `ph-assign-layouts`. Postcondition: what is left of folds and conversions stays
@@ -22,19 +23,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
 from phobos.dialects.collective import ReduceKind
+from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import PartialReduceOp, ReduceOp
 from phobos.ir.kernel import kernels
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import index_constant, insert_before
-from phobos.layout import LinearLayout, slice_layout
+from phobos.layout import LinearLayout, contiguous_vector, slice_layout
 from phobos.layout.build import OFFSET, REGISTER, WARP
+from phobos.layout.contraction import lift, operand_buffer
 from phobos.layout.convert import Movement, plan_conversion
 from phobos.layout.exchange import plan_exchange
 from phobos.layout.reduction import Reduction, plan_reduction
@@ -77,10 +80,51 @@ def _expand_conversion(op: tile.ConvertLayoutOp) -> None:
         op.result.replace_all_uses_with(op.value)
         op.detach()
         op.erase()
+    elif _feeds_dot(op) and plan.movement in (Movement.SHARED, Movement.SHUFFLE):
+        _stage_operand(op, source, target)
     elif plan.movement is Movement.SHARED:
         exchange = plan_exchange(source, target, _element_bytes(op.value))
         assert isinstance(op.result.type, TensorType)
         _through_shared(op, op.value, exchange.shared, op.result.type, [])
+
+
+def _feeds_dot(op: tile.ConvertLayoutOp) -> bool:
+    """Whether a conversion makes an operand, and nothing else, of one contraction."""
+    users = [use.operation for use in op.result.uses]
+    return len(users) == 1 and isinstance(users[0], DotOp) and users[0].c is not op.result
+
+
+def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: LinearLayout) -> None:
+    """Puts an operand into a buffer that the contraction reads itself, step by step."""
+    (use,) = op.result.uses
+    dot = use.operation
+    assert isinstance(dot, DotOp)
+    assert dot.instruction is not None
+    assert isinstance(op.value.type, TensorType)
+    shape, size = op.value.type.get_shape(), _element_bytes(op.value)
+    if dot.instruction.data.name == "mma":
+        rank = len(shape)
+        first_axis = contiguous_vector(source, rank - 2) > contiguous_vector(source, rank - 1)
+        buffer = operand_buffer((shape[-2], shape[-1]), size, transposed=first_axis)
+        shared = lift(buffer, rank)
+    else:
+        shared = plan_exchange(source, target, size).shared
+    zero, buffer_op, store = _store_to_buffer(op, op.value, shared)
+    insert_before(op, [zero, buffer_op, store])
+    dot.operands[use.index] = buffer_op.memref
+    op.detach()
+    op.erase()
+
+
+def _store_to_buffer(
+    op: Operation, value: SSAValue, shared: LinearLayout
+) -> tuple[arith.ConstantOp, memref.AllocaOp, tile.StoreOp]:
+    assert isinstance(value.type, TensorType)
+    layout = tile.SharedLayoutAttr(shared)
+    buffer_type = MemRefType(value.type.element_type, shared.shape, layout, tile.SHARED)
+    buffer = memref.AllocaOp.build(operands=[[], []], result_types=[buffer_type], properties={})
+    zero = index_constant(0, op)
+    return zero, buffer, tile.StoreOp(value, buffer.memref, [zero.result] * shared.rank)
 
 
 def _element_bytes(value: SSAValue) -> int:
@@ -102,15 +146,9 @@ def _through_shared(
     `behind` are ops on the loaded tile, the last of which gives what `op` gave; they take the
     load's result as their first operand.
     """
-    assert isinstance(value.type, TensorType)
-    layout = tile.SharedLayoutAttr(shared)
-    buffer_type = MemRefType(value.type.element_type, shared.shape, layout, tile.SHARED)
-    buffer = memref.AllocaOp.build(operands=[[], []], result_types=[buffer_type], properties={})
-    zero = index_constant(0, op)
-    zeros = [zero.result] * shared.rank
-    store = tile.StoreOp(value, buffer.memref, zeros)
+    zero, buffer, store = _store_to_buffer(op, value, shared)
     insert_before(op, [zero, buffer, store])
-    load = tile.LoadOp(buffer.memref, zeros, loaded)
+    load = tile.LoadOp(buffer.memref, [zero.result] * shared.rank, loaded)
     result = load.result
     for step in behind:
         step.operands[0] = result

@@ -34,6 +34,7 @@ from phobos.analysis.ranges import Ranges
 from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
+from phobos.dialects.contraction import DotOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
@@ -100,6 +101,12 @@ def _accesses(op: Operation) -> list[_Access]:
             return [_of_memory(op.mem, write=False, element=_place(op.indices, op.result))]
         case tile.StoreOp():
             return [_of_memory(op.mem, write=True, element=_place(op.indices, op.value))]
+        case DotOp():
+            return [
+                _of_memory(operand, write=False, element=None)
+                for operand in (op.a, op.b)
+                if tile.is_shared(operand)
+            ]
         case memref.LoadOp() if tile.is_shared(op.memref):
             return [_of_memory(op.memref, write=False, element=None)]
         case memref.StoreOp() if tile.is_shared(op.memref):

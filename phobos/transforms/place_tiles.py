@@ -6,7 +6,7 @@
 
 Two buffers share bytes if their lives do not overlap; a buffer that is used in a loop and
 made outside lives through the whole loop. Buffers are placed largest first at the lowest
-offset that is free, 16-byte aligned. The kernel gets `tile.shared_bytes`.
+offset that is free, 128-byte aligned. The kernel gets `tile.shared_bytes`.
 
 Precondition: shared buffers are of static shape. Cost: one walk and, for n buffers, n^2
 interval comparisons.
@@ -27,7 +27,8 @@ from phobos.ir.kernel import kernels
 
 OFFSET = "tile.offset"
 SHARED_BYTES = "tile.shared_bytes"
-ALIGNMENT = 16
+ALIGNMENT = 128
+"""Of every buffer, in bytes: what a swizzled row needs, so that its address bits are free."""
 
 
 @dataclass(frozen=True)

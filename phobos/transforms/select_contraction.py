@@ -1,14 +1,19 @@
 """`ph-select-contraction`: choose the instructions that a contraction is made of.
 
+    %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+    -->
+    %d = tile.dot %a, %b, %c using <"mma m16n8k16 f16 f32 warps 2x2"> : ...
+
+f16, bf16 and i8 operands go to the tensor cores where the chip has a shape for them; f32
+operands do so if the kernel asks (`@tensorcore`), rounded to the type that it names. All
+others are multiply-adds. A thread's own sum of byte products becomes `dp4a`:
+
     %a32 = tile.extsi %a : vector<16xi8> to vector<16xi32>
     %b32 = tile.extsi %b : vector<16xi8> to vector<16xi32>
     %p = arith.muli %a32, %b32 : vector<16xi32>
     %s = vector.reduction <add>, %p : vector<16xi32> into i32
     -->
     %s = tile.run_dot %a, %b, %zero : vector<16xi8>
-
-A thread's own sum of byte products becomes `dp4a`, four bytes an instruction; all chips
-have it. Runs that are not a multiple of four bytes stay as they are.
 
 Precondition: tile-level IR. Cost: one walk.
 """
@@ -18,30 +23,193 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, VectorType, i8, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import arith, gpu, vector
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    VectorType,
+    bf16,
+    f16,
+    i8,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import elementwise, tile
-from phobos.ir.kernel import kernels
+from phobos.dialects.contraction import DotOp, Instruction, InstructionAttr
+from phobos.dialects.shaping import IotaOp, TransposeOp
+from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import insert_before
+from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
+from phobos.layout.contraction import THREAD_EDGE, split_warps
+from phobos.targets.ptx.chips import Chip, chip
 
+TENSORCORE = "phobos.tensorcore"
 _ZERO = IntegerAttr(0, i32)
 
 
 @dataclass(frozen=True)
 class SelectContractionPass(ModulePass):
-    """Rewrites sums of byte products of runs into `tile.run_dot`."""
+    """Writes the instruction on every contraction; rewrites sums of byte products of runs."""
 
     name = "ph-select-contraction"
 
+    chip: str = "sm_80"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every kernel of the module."""
+        target = chip(self.chip)
         for kernel in kernels(op):
             for inner in list(kernel.walk()):
                 if isinstance(inner, vector.ReductionOp):
                     _to_run_dot(inner)
+                elif isinstance(inner, DotOp) and inner.instruction is None:
+                    _select(inner, kernel, target)
+
+
+# ---- tiles
+
+
+@dataclass(frozen=True)
+class _TensorCoreForm:
+    """An `mma` for an operand type: its shapes, the best first, and what the chip must have."""
+
+    operand: str
+    accumulator: str
+    shapes: tuple[tuple[tuple[int, int, int], str | None], ...]
+
+
+_FORMS: dict[str, _TensorCoreForm] = {
+    "f16": _TensorCoreForm("f16", "f32", (((16, 8, 16), "has_mma_k16"), ((16, 8, 8), None))),
+    "bf16": _TensorCoreForm(
+        "bf16", "f32", (((16, 8, 16), "has_mma_k16"), ((16, 8, 8), "has_mma_k16"))
+    ),
+    "tf32": _TensorCoreForm("tf32", "f32", (((16, 8, 8), "has_tf32"), ((16, 8, 4), "has_tf32"))),
+    "i8": _TensorCoreForm(
+        "s8",
+        "s32",
+        (((16, 8, 32), "has_mma_k16"), ((16, 8, 16), "has_mma_k16"), ((8, 8, 16), None)),
+    ),
+    "f64": _TensorCoreForm("f64", "f64", (((8, 8, 4), "has_double_mma"),)),
+}
+
+
+def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
+    lanes, warp_bits = thread_bits(threads_of(kernel))
+    m, n = _extents(op.c)[-2:]
+    k = ceil_pow2(_extents(op.a)[-1])
+    form = _tensor_core_form(op, kernel) if lanes == LANE_BITS else None
+    shapes = form.shapes if form is not None else ()
+    # A step deeper than the tile would sum copies of its elements.
+    shape = next((s for s, need in shapes if target.has(need) and s[2] <= k), None)
+    for position, axis in ((0, -1), (1, -2)):
+        op.operands[position] = _zero_beyond(op, op.operands[position], axis)
+    if form is None or shape is None:
+        op.instruction = InstructionAttr(_multiply_add(op, m, n, 1 << warp_bits))
+        return
+    if form.operand == "f16" and _element(op.a) != f16:
+        op.operands[0], op.operands[1] = _narrowed(op, op.a), _narrowed(op, op.b)
+    warps = split_warps(m, n, 1 << warp_bits, shape[:2])
+    op.instruction = InstructionAttr(
+        Instruction("mma", shape, form.operand, form.accumulator, warps)
+    )
+
+
+def _tensor_core_form(op: DotOp, kernel: gpu.FuncOp) -> _TensorCoreForm | None:
+    """The `mma` form that the operands and the kernel's attribute ask for, if any."""
+    element = _element(op.a)
+    match element:
+        case Float16Type():
+            return _FORMS["f16"]
+        case BFloat16Type():
+            return _FORMS["bf16"]
+        case Float64Type():
+            return _FORMS["f64"]
+        case Float32Type():
+            asked = kernel.attributes.get(TENSORCORE)
+            if not isinstance(asked, StringAttr):
+                return None
+            return _FORMS["tf32" if asked.data == "tf32" else "f16"]
+        case _:
+            return _FORMS["i8"] if element == i8 else None
+
+
+def _multiply_add(op: DotOp, m: int, n: int, warps: int) -> Instruction:
+    names = {bf16: "bf16", f16: "f16", i8: "s8", i32: "s32"}
+    operand = names.get(_element(op.a), "f64" if isinstance(_element(op.a), Float64Type) else "f32")
+    accumulator = {"f64": "f64", "s8": "s32", "s32": "s32"}.get(operand, "f32")
+    split = split_warps(m, n, warps, (4 * THREAD_EDGE, 8 * THREAD_EDGE))
+    return Instruction("fma", (THREAD_EDGE, THREAD_EDGE, 1), operand, accumulator, split)
+
+
+def _narrowed(op: DotOp, value: SSAValue) -> SSAValue:
+    assert isinstance(value.type, TensorType)
+    cast = arith.TruncFOp(value, TensorType(f16, value.type.get_shape()))
+    insert_before(op, [cast])
+    return cast.result
+
+
+def _zero_beyond(op: DotOp, value: SSAValue, axis: int) -> SSAValue:
+    """Zeros where the layout, whose sizes are powers of two, goes beyond the tile along K.
+
+    What is loaded is zero there already.
+    """
+    assert isinstance(value.type, TensorType)
+    shape = value.type.get_shape()
+    extent = shape[axis]
+    if ceil_pow2(extent) == extent or _is_zero_beyond(value):
+        return value
+    counts = TensorType(i32, shape)
+    coordinate = IotaOp(len(shape) + axis, counts)
+    limit = arith.ConstantOp(IntegerAttr(extent, i32))
+    spread = tile.SplatOp(limit.result, counts)
+    inside = elementwise.CmpIOp(coordinate.result, spread.result, "slt")
+    element = value.type.element_type
+    zero = arith.ConstantOp(
+        FloatAttr(0.0, element) if isinstance(element, AnyFloat) else IntegerAttr(0, element)
+    )
+    zeros = tile.SplatOp(zero.result, TensorType(element, shape))
+    chosen = tile.SelectOp(inside.result, value, zeros.result)
+    insert_before(op, [coordinate, limit, spread, inside, zero, zeros, chosen])
+    return chosen.result
+
+
+_KEEP_ZERO = (
+    arith.ExtFOp,
+    arith.TruncFOp,
+    elementwise.ElementCast,
+    TransposeOp,
+)
+"""Ops that map zeros to zeros in the same place."""
+
+
+def _is_zero_beyond(value: SSAValue) -> bool:
+    owner = value.owner
+    if isinstance(owner, _KEEP_ZERO):
+        return _is_zero_beyond(owner.operands[0])
+    return isinstance(owner, tile.LoadOp)
+
+
+def _extents(value: SSAValue) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return value.type.get_shape()
+
+
+def _element(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, TensorType)
+    return value.type.element_type
+
+
+# ---- runs
 
 
 def _to_run_dot(op: vector.ReductionOp) -> None:

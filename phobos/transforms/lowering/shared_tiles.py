@@ -27,7 +27,7 @@ from phobos.transforms.lowering.registers import Kind, Share
 from phobos.transforms.lowering.state import Lowering
 
 
-class _SharedAccess:
+class SharedAccess:
     """Where the registers of one tile lie in one buffer."""
 
     def __init__(self, low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind):
@@ -78,7 +78,7 @@ class _SharedAccess:
 
 def load_shared(low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind) -> Share:
     """A tile from a buffer; no masks, since a buffer holds the whole layout."""
-    access = _SharedAccess(low, mem, layout, kind)
+    access = SharedAccess(low, mem, layout, kind)
     result: list[SSAValue | None] = [None] * layout.in_size(REGISTER)
     done: dict[int, Sequence[SSAValue]] = {}
     for offset, members in access.groups():
@@ -94,7 +94,7 @@ def store_shared(
     low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind, value: SSAValue
 ) -> None:
     """A tile into a buffer, each element by the thread that owns it."""
-    access = _SharedAccess(low, mem, layout, kind)
+    access = SharedAccess(low, mem, layout, kind)
     owner = owner_predicate(low, layout)
     elements = low.elements(value)
     done: set[int] = set()

@@ -1,0 +1,318 @@
+"""Contractions: multiply-adds of registers, or `mma` on fragments.
+
+The steps along K are outermost, and an operand in a shared buffer is loaded where its first
+element is needed, so that loads of the next step can overlap the products of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from phobos.dialects import ptx, tile
+from phobos.dialects.contraction import DotOp, Instruction
+from phobos.dialects.ptx import B32, B64
+from phobos.layout import LinearLayout
+from phobos.layout.contraction import flat
+from phobos.layout.matrix_access import MatrixAccess, plan_matrix_access
+from phobos.layout.queries import register_coordinates
+from phobos.transforms.assign_layouts import contraction_of
+from phobos.transforms.lowering.accesses import load
+from phobos.transforms.lowering.addresses import shared_base, thread_coordinates
+from phobos.transforms.lowering.conversions import clean, widen_half
+from phobos.transforms.lowering.registers import WORD_BITS, Kind
+from phobos.transforms.lowering.shared_tiles import SharedAccess
+from phobos.transforms.lowering.state import Handler, Lowering
+
+Coordinate = tuple[int, int]
+
+
+class _Operand(Protocol):
+    """An operand as fragments: the registers that start at a coordinate of its layout."""
+
+    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
+        """`count` registers (elements, or words where packed) from a register's number on."""
+        ...
+
+
+class _InRegisters:
+    """An operand that each thread already has in the layout that the instruction wants."""
+
+    def __init__(self, registers: Sequence[SSAValue]):
+        self._registers = registers
+
+    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
+        return self._registers[register : register + count]
+
+
+class _ElementLoads:
+    """An operand in a shared buffer, loaded in the widest vectors that its layout allows."""
+
+    def __init__(self, low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind, packed: int):
+        self._low, self._kind, self._packed = low, kind, packed
+        self._access = SharedAccess(low, mem, layout, kind)
+        self._groups = self._access.groups()
+        self._group_of = {
+            member: number for number, (_, members) in enumerate(self._groups) for member in members
+        }
+        self._elements: dict[int, SSAValue] = {}
+        self._loaded: dict[int, Sequence[SSAValue]] = {}
+        self._words: dict[int, SSAValue] = {}
+
+    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
+        if self._packed == 1:
+            return [self._element(register + i) for i in range(count)]
+        return [self._word(register + i) for i in range(count)]
+
+    def _word(self, number: int) -> SSAValue:
+        if number not in self._words:
+            first = number * self._packed
+            elements = [self._element(first + i) for i in range(self._packed)]
+            (self._words[number],) = self._low.pack(elements, self._kind)
+        return self._words[number]
+
+    def _element(self, register: int) -> SSAValue:
+        if register not in self._elements:
+            offset, members = self._groups[self._group_of[register]]
+            if offset not in self._loaded:
+                part = load(self._low, self._access.address(offset), self._kind, self._access.width)
+                self._loaded[offset] = part.elements or self._low.unpack(
+                    part.words or (), self._kind
+                )
+            self._elements.update(zip(members, self._loaded[offset], strict=True))
+        return self._elements[register]
+
+
+class _MatrixLoads:
+    """An operand in a shared buffer whose words `ldmatrix` delivers."""
+
+    def __init__(self, low: Lowering, mem: SSAValue, plan: MatrixAccess, kind: Kind):
+        self._low, self._plan, self._bytes = low, plan, kind.bytes
+        base, self._start = shared_base(low, mem)
+        (thread,) = thread_coordinates(low, plan.rows)
+        self._base = base
+        if thread is not None:
+            self._base = low.build.emit(ptx.MadOp, "lo.s32", thread, kind.bytes, base)
+        moved = 0
+        for name in ("lane", "warp"):
+            for vector in plan.rows.packed(name):
+                moved |= vector
+        self._moved_by_threads = moved
+        self._instruction_of: dict[int, int] = {}
+        for instruction in range(plan.instructions):
+            for matrix in range(plan.count):
+                word = plan.first_element(instruction, matrix) // plan.packed
+                self._instruction_of[word] = instruction
+        self._words: dict[int, SSAValue] = {}
+        self._bases: dict[int, SSAValue] = {0: self._base}
+
+    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
+        return [self._word(register + i) for i in range(count)]
+
+    def _word(self, number: int) -> SSAValue:
+        if number not in self._words:
+            self._load(self._instruction_of[number])
+        return self._words[number]
+
+    def _load(self, instruction: int) -> None:
+        plan = self._plan
+        (offset,) = plan.rows.apply(instruction=instruction)
+        # Where the thread moves a bit too (a swizzle), the constant is XORed in. Buffers are
+        # aligned to the rows of the swizzle, so the base has no such bit.
+        swizzled = offset & self._moved_by_threads
+        if swizzled not in self._bases:
+            self._bases[swizzled] = self._low.build.emit(
+                ptx.XorOp, "b32", self._base, swizzled * self._bytes
+            )
+        turn = ".trans" if plan.transposed else ""
+        words = self._low.build.emit_multi(
+            ptx.LdmatrixOp,
+            f"sync.aligned.m8n8.x{plan.count}{turn}.shared.b16",
+            self._bases[swizzled],
+            results=(B32,) * plan.count,
+            offset=self._start + (offset - swizzled) * self._bytes,
+        )
+        for matrix, word in enumerate(words):
+            self._words[plan.first_element(instruction, matrix) // plan.packed] = word
+
+
+def _dot(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, DotOp)
+    layouts = contraction_of(op, low.threads)
+    assert op.instruction is not None
+    instruction = op.instruction.data
+    if instruction.name == "mma":
+        results = _matrix_products(low, op, instruction, layouts.a, layouts.b, layouts.c)
+    else:
+        results = _multiply_adds(low, op, instruction, layouts.a, layouts.b, layouts.c)
+    low.set(op.result, *results)
+
+
+# ---- multiply-adds
+
+
+def _multiply_adds(
+    low: Lowering,
+    op: DotOp,
+    instruction: Instruction,
+    a_layout: LinearLayout,
+    b_layout: LinearLayout,
+    c_layout: LinearLayout,
+) -> list[SSAValue]:
+    kind = low.kind(_tile_type(op.a, op.c), op)
+    a = _elements_of(low, op.a, a_layout, kind)
+    b = _elements_of(low, op.b, b_layout, kind)
+    a_at = {at: r for r, at in reversed(list(enumerate(_places(a_layout))))}
+    b_at = {at: r for r, at in reversed(list(enumerate(_places(b_layout))))}
+    totals = list(low.elements(op.c))
+    widened: dict[SSAValue, SSAValue] = {}
+
+    def factor(operand: _Operand, register: int) -> SSAValue:
+        (value,) = operand.fragment(register, 1)
+        if value not in widened:
+            widened[value] = _widen(low, value, kind)
+        return widened[value]
+
+    for k in range(a_layout.shape[-1]):
+        done: dict[tuple[SSAValue, Coordinate], SSAValue] = {}
+        for register, (m, n) in enumerate(_places(c_layout)):
+            key = (totals[register], (m, n))
+            if key not in done:
+                left, right = factor(a, a_at[(m, k)]), factor(b, b_at[(k, n)])
+                done[key] = _multiply_add(low, instruction.accumulator, left, right, key[0])
+            totals[register] = done[key]
+    return totals
+
+
+def _widen(low: Lowering, value: SSAValue, kind: Kind) -> SSAValue:
+    if kind.is_half:
+        return widen_half(low, value, kind)
+    return clean(low, value, kind, signed=True)
+
+
+def _multiply_add(low: Lowering, type_: str, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+    if type_.startswith("f"):
+        return low.build.emit(ptx.FmaOp, f"rn.{type_}", a, b, c)
+    return low.build.emit(ptx.MadOp, f"lo.{type_}", a, b, c)
+
+
+# ---- matrix products
+
+
+def _matrix_products(
+    low: Lowering,
+    op: DotOp,
+    instruction: Instruction,
+    a_layout: LinearLayout,
+    b_layout: LinearLayout,
+    c_layout: LinearLayout,
+) -> list[SSAValue]:
+    kind = low.kind(_tile_type(op.a, op.c), op)
+    packed = max(1, WORD_BITS // kind.bits)
+    k = instruction.shape[-1]
+    a_count, b_count, c_count = _fragment_sizes(instruction, packed)
+    a = _words_of(low, op.a, a_layout, kind, packed)
+    b = _words_of(low, op.b, b_layout, kind, packed)
+    a_at = _fragments_at(a_layout, a_count * packed)
+    b_at = _fragments_at(b_layout, b_count * packed)
+    c_at = _fragments_at(c_layout, c_count)
+    suffix = _mma_suffix(instruction)
+    register = B64 if instruction.accumulator == "f64" else B32
+    totals = list(low.elements(op.c))
+    rounded: dict[SSAValue, SSAValue] = {}
+
+    def ready(words: Sequence[SSAValue]) -> list[SSAValue]:
+        if instruction.operand != "tf32":
+            return list(words)
+        for word in words:
+            if word not in rounded:
+                rounded[word] = _round_to_tf32(low, word)
+        return [rounded[word] for word in words]
+
+    for step in range(0, a_layout.shape[-1], k):
+        for (row, column), first in c_at.items():
+            left = ready(a.fragment(a_at[(row, step)] // packed, a_count))
+            right = ready(b.fragment(b_at[(step, column)] // packed, b_count))
+            totals[first : first + c_count] = low.build.emit_multi(
+                ptx.MmaOp,
+                suffix,
+                *left,
+                *right,
+                *totals[first : first + c_count],
+                results=(register,) * c_count,
+            )
+    return _with_copies(totals, c_layout)
+
+
+def _with_copies(totals: list[SSAValue], layout: LinearLayout) -> list[SSAValue]:
+    """Registers that hold copies get the one result that was computed."""
+    first_at: dict[Coordinate, SSAValue] = {}
+    for register, place in enumerate(_places(layout)):
+        first_at.setdefault(place, totals[register])
+    return [first_at[place] for place in _places(layout)]
+
+
+def _fragment_sizes(instruction: Instruction, packed: int) -> tuple[int, int, int]:
+    """Registers of one lane for A, B and the accumulator."""
+    m, n, k = instruction.shape
+    return m * k // 32 // packed, n * k // 32 // packed, m * n // 32
+
+
+def _fragments_at(layout: LinearLayout, size: int) -> dict[Coordinate, int]:
+    """The first register of each fragment, by the coordinate that it starts at."""
+    places = _places(layout)
+    result: dict[Coordinate, int] = {}
+    for register in range(0, len(places), size):
+        result.setdefault(places[register], register)
+    return result
+
+
+def _mma_suffix(instruction: Instruction) -> str:
+    m, n, k = instruction.shape
+    total, operand = instruction.accumulator, instruction.operand
+    return f"sync.aligned.m{m}n{n}k{k}.row.col.{total}.{operand}.{operand}.{total}"
+
+
+def _round_to_tf32(low: Lowering, word: SSAValue) -> SSAValue:
+    rounding = "rn" if low.chip.has_tf32_nearest else "rna"
+    return low.build.emit(ptx.CvtOp, f"{rounding}.tf32.f32", word)
+
+
+# ---- operands
+
+
+def _tile_type(operand: SSAValue, total: SSAValue) -> TensorType:
+    """The operand's elements as a tile type, whether it is a tile or a buffer."""
+    assert isinstance(total.type, TensorType)
+    element = getattr(operand.type, "element_type", None)
+    assert element is not None
+    return TensorType(element, total.type.get_shape())
+
+
+def _places(layout: LinearLayout) -> list[Coordinate]:
+    return [(place[-2], place[-1]) for place in register_coordinates(layout)]
+
+
+def _elements_of(low: Lowering, value: SSAValue, layout: LinearLayout, kind: Kind) -> _Operand:
+    if tile.is_shared(value):
+        return _ElementLoads(low, value, layout, kind, 1)
+    return _InRegisters(low.elements(value))
+
+
+def _words_of(
+    low: Lowering, value: SSAValue, layout: LinearLayout, kind: Kind, packed: int
+) -> _Operand:
+    if not tile.is_shared(value):
+        return _InRegisters(low.words(value) if packed > 1 else low.elements(value))
+    shared = tile.shared_layout_of(value)
+    for transposed in (False, True):
+        plan = plan_matrix_access(flat(layout), flat(shared), kind.bytes, transposed=transposed)
+        if plan is not None:
+            return _MatrixLoads(low, value, plan, kind)
+    return _ElementLoads(low, value, layout, kind, packed)
+
+
+HANDLERS: dict[type[Operation], Handler] = {DotOp: _dot}
