@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.utils.frontend import Frontend
 from xdsl.utils.target import Target
 
 from phobos.diagnostics import PhobosError, SourceMap
 from phobos.faults import PhParseError
+from phobos.ir.kernel import DEFAULT_EXTENT_MULTIPLE, EXTENT_MULTIPLE
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class PhFrontend(Frontend):
     """Reads a `.ph` program as a module of tile-level IR.
 
     Options, as in `-f 'ph{kernel=saxpy set="BLOCK=64"}'`: `kernel` takes one kernel of the file,
-    `index_bits` is 32 or 64, and each `set` overrides an `@autotune` constant.
+    `index_bits` is 32 or 64, each `set` overrides an `@autotune` constant, and `extent_multiple`
+    divides every extent that a launch gives.
     """
 
     name = "ph"
@@ -31,6 +33,7 @@ class PhFrontend(Frontend):
     kernel: str | None = None
     index_bits: int | None = None
     set: tuple[str, ...] | str = ()
+    extent_multiple: int = DEFAULT_EXTENT_MULTIPLE
 
     def parse(self, ctx: Context, input: IO[bytes], input_name: str) -> ModuleOp:
         """Read the stream; a wrong program raises `PhParseError`."""
@@ -55,7 +58,17 @@ class PhFrontend(Frontend):
             index_bits=self.index_bits,
             sources=sources,
         )
-        return to_ir(text, name, options)
+        module = to_ir(text, name, options)
+        if self.extent_multiple != DEFAULT_EXTENT_MULTIPLE:
+            module.attributes[EXTENT_MULTIPLE] = IntegerAttr(self._checked_multiple(), i32)
+        return module
+
+    def _checked_multiple(self) -> int:
+        if self.extent_multiple < 1:
+            raise PhobosError.at(
+                None, f"the extent multiple is {self.extent_multiple}, and must be at least 1"
+            )
+        return self.extent_multiple
 
 
 @dataclass(frozen=True)

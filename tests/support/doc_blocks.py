@@ -8,7 +8,8 @@ The words behind a block's fence say what the block is:
   the last program above.
 - `mlir`: IR that must parse and verify; `ir` holds its text for the `python` blocks below.
 - `console`: commands behind `$ ` and what they print. The commands run in a folder with the
-  repository's examples; printed lines must be the same, and a line `...` stands for any lines.
+  repository's examples. Printed lines must be the same, where `...` stands for any text and,
+  alone on a line, for any lines.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def run_command(command: Command) -> list[str]:
 
 
 def matches(expected: tuple[str, ...], printed: list[str]) -> bool:
-    """Whether lines are as expected, where `...` alone stands for any number of lines."""
+    """Whether lines are as expected, where `...` stands for any text, alone for any lines."""
     pattern = "".join(
-        "(?:.*\n)*" if line.strip() == "..." else re.escape(line) + "\n" for line in expected
+        "(?:.*\n)*" if line.strip() == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
+        for line in expected
     )
     return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None

@@ -140,6 +140,7 @@ def test_a_flag_option_needs_no_value() -> None:
         (["-", "-t", "ptx"], "error: "),
         (["-", "-t", "ptx{lines=true}"], "wrong options for target `ptx`"),
         (["-", "-f", "ph{chip=sm_80}"], "wrong options for front end `ph`"),
+        (["-", "-f", "ph{extent-multiple=0}"], "error: "),
         (["-", "-f", "ph{set=BLOCK}"], "`BLOCK` does not set a constant"),
     ],
 )
@@ -194,3 +195,18 @@ def test_version_names_both_packages() -> None:
     outcome = opt("--version")
     assert outcome.code == 0
     assert outcome.stdout.decode().startswith("phobos-opt")
+
+
+def test_the_front_end_takes_what_phobos_compile_takes() -> None:
+    """Both drivers make the same PTX of the same program and options."""
+    source = (
+        "@autotune(B in [64, 256]) kernel twice(x: tensor<f32>[N], y: tensor<f32>[N]) "
+        "{ y[ctx.block.x * B :+ B] = 2.0 * x[ctx.block.x * B :+ B] }"
+    )
+    options = 'ph{set="B=256" index-bits=64 extent-multiple=1}'
+    ours = opt("-f", options, "-p", "default", "-t", "ptx", data=source)
+    assert ours.code == 0, ours.stderr.decode()
+    words = "- --chip sm_80 --set B=256 --index-bits 64 --extent-multiple 1 -o -".split()
+    theirs = call_tool("phobos-compile", words, source.encode())
+    assert ours.stdout == theirs.stdout
+    assert b"v4" not in ours.stdout
