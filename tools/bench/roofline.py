@@ -6,6 +6,7 @@ second); both limits are measured on the machine, by a large copy and large matr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -27,7 +28,7 @@ _COLOURS = {
     Contender.TORCH: "#1d4ed8",
     Contender.TRITON: "#15803d",
 }
-_MARKERS = "osD^vP*Xhd<>"
+_MARKERS = "osD^vP*Xhd<>p8H"
 _LEFT_OF_ALL = 0.5
 """Where a case without arithmetic is put: at this share of the smallest intensity."""
 _DEFAULT_INTENSITY = 0.1
@@ -94,16 +95,30 @@ def _draw(axes: Any, found: Sequence[Point], roofs: Roofs) -> None:
             point.intensity,
             point.flops_per_second / 1e12,
             linestyle="none",
-            marker=_MARKERS[labels.index(point.label) % len(_MARKERS)],
             color=_COLOURS[point.contender],
             fillstyle="full" if point.contender is Contender.PHOBOS else "none",
-            label=f"{point.label}: {point.contender}",
+            marker=_marker(labels, point.label),
         )
     _draw_roofs(axes, [point.intensity for point in found], roofs)
+    _draw_legend(axes, labels, [c for c in Contender if any(c is p.contender for p in found)])
     axes.set_title(f"Roofline, {roofs.gpu}")
     axes.set_xlabel("arithmetic intensity (FLOP/byte)")
     axes.set_ylabel("TFLOP/s")
     axes.grid(visible=True, which="both", alpha=0.2)
+
+
+def _marker(labels: Sequence[str], label: str) -> str:
+    return _MARKERS[labels.index(label) % len(_MARKERS)]
+
+
+def _draw_legend(axes: Any, labels: Sequence[str], contenders: Sequence[Contender]) -> None:
+    """Colours stand for contenders, markers for problems."""
+    for contender in contenders:
+        axes.plot([], [], linewidth=6, color=_COLOURS[contender], label=str(contender))
+    for label in labels:
+        axes.plot(
+            [], [], linestyle="none", color="grey", marker=_marker(labels, label), label=label
+        )
     axes.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -115,12 +130,14 @@ def _draw_roofs(axes: Any, intensities: Sequence[float], roofs: Roofs) -> None:
     ridge = highest / bandwidth
     right = 2 * max(*intensities, ridge)
     axes.plot([left, ridge], [left * bandwidth / 1e12, highest / 1e12], color="black")
+    middle = math.sqrt(left * ridge)
     axes.annotate(
         f"{bandwidth / 1e12:.2f} TB/s (copy)",
-        (left, left * bandwidth / 1e12),
-        xytext=(4, 14),
+        (middle, middle * bandwidth / 1e12),
+        xytext=(-6, 6),
         textcoords="offset points",
         fontsize="small",
+        ha="right",
     )
     for dtype, limit in roofs.flops_per_second.items():
         axes.plot([limit / bandwidth, right], [limit / 1e12] * 2, color="black")

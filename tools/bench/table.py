@@ -91,7 +91,10 @@ def _summary_row(own: Sequence[Result]) -> tuple[str, ...]:
     phobos = best.get(Contender.PHOBOS)
     ratio = None if phobos is None else ratio_to_peer(phobos, own)
     faults = [result for result in own if is_fault(result)]
-    notes = [f"{result.status}: {result.choices} {result.note}" for result in faults[:1]]
+    notes = [
+        " ".join(filter(None, (f"{result.status}:", result.choices, result.note)))
+        for result in faults[:1]
+    ]
     if len(faults) > 1:
         notes.append(f"(and {len(faults) - 1} more)")
     return (
