@@ -5,9 +5,10 @@
     %p = ptx.add u64 %x, %a           -->   %p = ptx.mad wide.u32 %i, %c4, %x
     %v = ptx.ld global.b32 [%p]             %v = ptx.ld global.b32 [%p + 16]
 
-Runs, on each kernel: branch simplification, folding with common subexpressions and dead code until
-no branch is settled any more, loop-invariant code motion, strength reduction of addresses, and the
-fusion of multiplications and additions. Each is a pass of its own, named in its module.
+Runs, on each kernel: branch simplification, loop-invariant code motion, folding with common
+subexpressions and dead code until no branch is settled any more, code motion again, strength
+reduction of addresses, and the fusion of multiplications and additions. Each is a pass of its own,
+named in its module.
 Precondition: ptx modules that verify. Cost: linear, about 15 us an instruction.
 """
 
@@ -47,6 +48,8 @@ class PtxCanonicalizePass(ModulePass):
 def canonicalize_entry(entry: ptx.EntryOp) -> None:
     """Canonicalize one kernel in place."""
     simplify_branches(entry)
+    # Before folding, so that loops beside each other share what is hoisted out of both.
+    hoist_invariants(entry)
     for _ in range(_MAX_ROUNDS):
         fold_entry(entry)
         remove_dead_code(entry)

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx
 from phobos.transforms.ptx_division import divide_by_constant, remainder_by_constant
-from phobos.transforms.ptx_evaluate import bits_of, evaluate, is_integer, to_pattern
+from phobos.transforms.ptx_evaluate import bits_of, evaluate, is_integer, read_number, to_pattern
 from phobos.transforms.ptx_workbench import Candidate, Rule, Workbench
 
 _WIDE_ADDS = ("u32", "s32", "u64", "s64")
@@ -105,6 +105,8 @@ def _mul(bench: Workbench, op: Candidate) -> SSAValue | None:
         return bench.make(ptx.AddOp, type_name, product, inner[1] * pattern)
     if pattern.bit_count() == 1:
         return bench.make(ptx.ShlOp, f"b{bits}", value, pattern.bit_length() - 1)
+    if bits == 64 and (product := _widening_product(bench, value, pattern)) is not None:
+        return product
     if value is not op.operands[0]:
         return bench.make(ptx.MulOp, op.suffix, value, pattern)
     return None
@@ -231,9 +233,34 @@ def _shl(bench: Workbench, op: Candidate) -> SSAValue | None:
         return bench.make(ptx.ShlOp, op.suffix, inner[1][0], min(first, bits) + count)
     total = _plus_constant(bench, value, bits)
     if total is None:
-        return None
+        return _widening_product(bench, value, 1 << count) if bits == 64 else None
     shifted = bench.make(ptx.ShlOp, op.suffix, total[0], count)
     return bench.make(ptx.AddOp, f"u{bits}", shifted, total[1] << count)
+
+
+def _widening_product(bench: Workbench, value: SSAValue, factor: int) -> SSAValue | None:
+    """A widened 32-bit value times a constant in one instruction, if the factor has 32 bits."""
+    widened = bench.definition(value, ptx.CvtOp)
+    if widened is not None and widened[0] in _WIDENINGS:
+        kind = _WIDENINGS[widened[0]]
+        if factor < 1 << (31 if kind == "s32" else 32):
+            return bench.make(ptx.MulOp, f"wide.{kind}", widened[1][0], factor)
+        return None
+    product = bench.definition(value, ptx.MulOp)
+    if product is None or product[0] not in ("wide.s32", "wide.u32"):
+        return None
+    kind = product[0].removeprefix("wide.")
+    inner = bench.constant(product[1][1])
+    if inner is None:
+        return None
+    total = read_number(inner, kind) * factor
+    limit = 1 << (31 if kind == "s32" else 32)
+    if not (-limit if kind == "s32" else 0) <= total < limit:
+        return None
+    return bench.make(ptx.MulOp, product[0], product[1][0], total)
+
+
+_WIDENINGS = {"s64.s32": "s32", "u64.u32": "u32"}
 
 
 def _shr(bench: Workbench, op: Candidate) -> SSAValue | None:

@@ -30,9 +30,9 @@ from phobos.dialects.ptx import B32, B64
 from phobos.dialects.ptx.attributes import suffix_attr
 from phobos.dialects.ptx.instruction import Effect
 from phobos.ir.dominance import DominatorTree
+from phobos.ir.loops import Loop, find_loops
 from phobos.transforms.ptx_branches import append_argument, edge_values
 from phobos.transforms.ptx_evaluate import to_pattern, to_signed
-from phobos.transforms.ptx_licm import Loop, find_loops
 
 _COSTS: dict[tuple[type[ptx.Instruction], int], int] = {
     (ptx.AddOp, 64): 2,

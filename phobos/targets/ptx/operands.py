@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.ir import SSAValue
 
@@ -57,9 +57,13 @@ _PREFIXES = {"pred": "%p", "b16": "%h", "b32": "%r", "b64": "%rd", "b128": "%rq"
 
 
 class Names:
-    """The name of each value; registers are numbered when they are first asked for."""
+    """The name of each value; registers are numbered when they are first asked for.
 
-    def __init__(self) -> None:
+    ``shared`` gives the value that stands for all that have its register, by their identities.
+    """
+
+    def __init__(self, shared: Mapping[int, SSAValue]) -> None:
+        self._shared = shared
         self.table: dict[int, Name] = {}
         """Names by the identity of the value, which outlives the printing."""
         self._counts = dict.fromkeys(_PREFIXES, 0)
@@ -79,7 +83,7 @@ class Names:
             case SymbolOp() as op:
                 name = Symbol(op.symbol, register)
             case _:
-                name = self.fresh(register)
+                name = self._register_of(value, register)
         self.table[id(value)] = name
         return name
 
@@ -90,7 +94,16 @@ class Names:
             return name
         register = value.type
         assert type(register) is RegisterType
-        name = self.table[id(value)] = self.fresh(register)
+        name = self.table[id(value)] = self._register_of(value, register)
+        return name
+
+    def _register_of(self, value: SSAValue, register: RegisterType) -> str:
+        """The register of a value that has no name yet, perhaps that of another one."""
+        owner = self._shared.get(id(value), value)
+        name = self.table.get(id(owner))
+        if name is None:
+            name = self.table[id(owner)] = self.fresh(register)
+        assert type(name) is str
         return name
 
     def fresh(self, register: RegisterType) -> str:

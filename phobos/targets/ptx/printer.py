@@ -26,6 +26,7 @@ from phobos.dialects.ptx.signatures import ItemKind, Literal
 from phobos.dialects.ptx.types import REGISTER_TYPES, RegisterType
 from phobos.ir.locations import error_at, resolve_location
 from phobos.targets.ptx.chips import chip as chip_of
+from phobos.targets.ptx.coalesce import coalesce
 from phobos.targets.ptx.legality import (
     MAX_OLD_PARAMETER_BYTES,
     MORE_PARAMETERS,
@@ -34,7 +35,7 @@ from phobos.targets.ptx.legality import (
     version_for,
 )
 from phobos.targets.ptx.operands import Constant, Names
-from phobos.targets.ptx.parallel_copy import order_copies
+from phobos.targets.ptx.parallel_copy import Copy, order_copies
 
 
 def print_module(module: ModuleOp | PtxModuleOp, *, line_info: bool = False) -> str:
@@ -156,7 +157,7 @@ class _EntryPrinter:
     def __init__(self, entry: EntryOp, files: _Files | None) -> None:
         self.entry = entry
         self.files = files
-        self.names = Names()
+        self.names = Names(coalesce(entry.body.blocks))
         self.lines: list[str] = []
         self.needed_version: Version = OLDEST
         self._spellings: dict[tuple[object, ...], _Line] = {}
@@ -226,7 +227,7 @@ class _EntryPrinter:
 
     def _edge(self, target: Block, values: Sequence[SSAValue], following: Block | None) -> None:
         """Moves into the target's arguments, and a branch unless the target comes next."""
-        self.lines.extend(self._moves(target, values))
+        self._move(self._copies(target, values))
         if target is not following:
             self.lines.append(f"\tbra {self._use_label(target)};")
 
@@ -235,18 +236,21 @@ class _EntryPrinter:
         self._used_labels.add(label)
         return label
 
-    def _moves(self, target: Block, values: Sequence[SSAValue]) -> list[str]:
-        copies: list[tuple[str, str, RegisterType]] = []
+    def _copies(self, target: Block, values: Sequence[SSAValue]) -> list[Copy[RegisterType]]:
+        """What an edge copies into the arguments of a block, all at once."""
+        copies: list[Copy[RegisterType]] = []
         for argument, value in zip(target.args, values, strict=True):
             register = argument.type
             assert isinstance(register, RegisterType)
             destination, source = self.names.result(argument), self._source(value)
             if destination != source:
                 copies.append((destination, source, register))
-        if not copies:
-            return []
-        ordered = order_copies(copies, self.names.fresh)
-        return [f"\t{_MOVES[register.data]} {to}, {source};" for to, source, register in ordered]
+        return copies
+
+    def _move(self, copies: Sequence[Copy[RegisterType]]) -> None:
+        """Print copies that happen at once as moves one by one."""
+        for to, source, register in order_copies(copies, self.names.fresh):
+            self.lines.append(f"\t{_MOVES[register.data]} {to}, {source};")
 
     def _source(self, value: SSAValue) -> str:
         """A value as the source of a move, which takes constants and symbols of any type."""
@@ -261,23 +265,28 @@ class _EntryPrinter:
             return
         condition = self.names.register(op.condition)
         bra = "bra.uni" if op.is_uniform else "bra"
-        then_moves = self._moves(op.then_block, op.then_values)
-        else_moves = self._moves(op.else_block, op.else_values)
-        if then_moves and else_moves:
+        then_copies = self._copies(op.then_block, op.then_values)
+        else_copies = self._copies(op.else_block, op.else_values)
+        common = _common_copies(then_copies, else_copies, condition)
+        if common:
+            self._move(common)
+            then_copies = [copy for copy in then_copies if copy not in common]
+            else_copies = [copy for copy in else_copies if copy not in common]
+        if then_copies and else_copies:
             self._edges += 1
             label = f"$L_edge_{self._edges}"
             self.lines.append(f"\t@{condition} {bra} {label};")
-            self.lines.extend(else_moves)
+            self._move(else_copies)
             self.lines.append(f"\tbra {self._use_label(op.else_block)};")
             self.lines.append(f"{label}:")
-            last, moves = op.then_block, then_moves
-        elif then_moves or (not else_moves and op.then_block is following):
+            last, copies = op.then_block, then_copies
+        elif then_copies or (not else_copies and op.then_block is following):
             self.lines.append(f"\t@!{condition} {bra} {self._use_label(op.else_block)};")
-            last, moves = op.then_block, then_moves
+            last, copies = op.then_block, then_copies
         else:
             self.lines.append(f"\t@{condition} {bra} {self._use_label(op.then_block)};")
-            last, moves = op.else_block, else_moves
-        self.lines.extend(moves)
+            last, copies = op.else_block, else_copies
+        self._move(copies)
         if last is not following:
             self.lines.append(f"\tbra {self._use_label(last)};")
 
@@ -358,6 +367,17 @@ class _EntryPrinter:
         if value >= len(parameters):
             raise error_at(op, f"there is no parameter {value}; there are {len(parameters)}")
         return f"[{parameters[value].name}]"
+
+
+def _common_copies(
+    left: Sequence[Copy[RegisterType]], right: Sequence[Copy[RegisterType]], condition: str
+) -> list[Copy[RegisterType]]:
+    """Copies that both edges of a branch make and that may come before it.
+
+    They may if neither another copy nor the branch reads what they overwrite.
+    """
+    read = {condition, *(source for _, source, _ in (*left, *right))}
+    return [copy for copy in left if copy in right and copy[0] not in read]
 
 
 def _label_blocks(blocks: Iterable[Block]) -> dict[Block, str]:

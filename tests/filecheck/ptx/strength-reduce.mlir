@@ -25,8 +25,7 @@ ptx.module @m sm_80 {
   }
   // CHECK-LABEL: ptx.entry @rows
   // CHECK:         [[X:%[0-9a-z]+]] = ptx.param u64 0
-  // CHECK:         [[ROW:%[0-9a-z]+]] = ptx.cvt s64.s32 %pitch
-  // CHECK:         [[STEP:%[0-9a-z]+]] = ptx.shl b64 [[ROW]]
+  // CHECK:         [[STEP:%[0-9a-z]+]] = ptx.mul wide.s32 %pitch
   // CHECK:         ptx.bra ^loop(%{{.*}}, %{{.*}}, [[X]] : b32, b32, b64)
   // CHECK:       ^loop([[I:%[0-9a-z]+]]: !ptx.reg<b32>, [[SUM:%[0-9a-z]+]]: !ptx.reg<b32>, [[P:%[0-9a-z]+]]: !ptx.reg<b64>):
   // CHECK-NEXT:    %{{.*}} = ptx.ld global.b32 {{\[}}[[P]] + 4]

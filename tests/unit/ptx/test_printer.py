@@ -205,14 +205,54 @@ def test_wide_registers_for_narrow_values():
     assemble(text, "sm_80")
 
 
-def _loop(build: InstructionBuilder) -> None:
-    """A loop that swaps two of its three values."""
+def _counting_loop(build: InstructionBuilder) -> None:
+    """A loop that counts, adds up, and may not run at all."""
+    loop, after = build.block([B32, B32], "loop"), build.block([B32], "after")
+    thread, threads = build.sreg("tid.x"), build.sreg("ntid.x")
+    enters = build.emit(ptx.SetpOp, "lt.s32", thread, 10)
+    zero = build.imm(0, B32)
+    build.cond_bra(enters, loop, after, (thread, zero), (zero,))
+    build.at(loop)
+    total = build.emit(ptx.AddOp, "s32", loop.args[1], loop.args[0])
+    following = build.emit(ptx.AddOp, "s32", loop.args[0], threads)
+    again = build.emit(ptx.SetpOp, "lt.s32", following, 10)
+    build.cond_bra(again, loop, after, (following, total), (total,))
+    build.at(after)
+    build.emit_multi(ptx.StOp, "global.b32", build.param(0, "u64"), after.args[0])
+    build.ret()
+
+
+def test_values_that_follow_each_other_share_a_register():
+    entry, build = _kernel(ptx.Parameter("x", "u64"))
+    _counting_loop(build)
+    text = _printed(entry)
+    assert _body(text) == [
+        "mov.u32 %r1, %tid.x;",
+        "mov.u32 %r2, %ntid.x;",
+        "setp.lt.s32 %p1, %r1, 10;",
+        "mov.b32 %r3, 0;",
+        "@!%p1 bra $L_after_1;",
+        "$L_loop_1:",
+        "add.s32 %r3, %r3, %r1;",
+        "add.s32 %r1, %r1, %r2;",
+        "setp.lt.s32 %p2, %r1, 10;",
+        "@%p2 bra $L_loop_1;",
+        "$L_after_1:",
+        "ld.param.u64 %rd1, [x];",
+        "st.global.b32 [%rd1], %r3;",
+        "ret;",
+    ]
+    assemble(text, "sm_80")
+
+
+def _swapping_loop(build: InstructionBuilder) -> None:
+    """A loop that swaps two values and hands out one of them as it was before."""
     loop, after = build.block([B32, B32, B32], "loop"), build.block([B32], "after")
     build.bra(loop, build.imm(0, B32), build.sreg("tid.x"), build.sreg("ntid.x"))
     build.at(loop)
     following = build.emit(ptx.AddOp, "s32", loop.args[0], 1)
     again = build.emit(ptx.SetpOp, "lt.s32", following, 10)
-    build.cond_bra(again, loop, after, (following, loop.args[2], loop.args[1]), (loop.args[1],))
+    build.cond_bra(again, loop, after, (following, loop.args[2], loop.args[1]), (loop.args[0],))
     build.at(after)
     build.emit_multi(ptx.StOp, "global.b32", build.param(0, "u64"), after.args[0])
     build.ret()
@@ -220,32 +260,68 @@ def _loop(build: InstructionBuilder) -> None:
 
 def test_block_arguments_become_moves_that_happen_at_once():
     entry, build = _kernel(ptx.Parameter("x", "u64"))
-    _loop(build)
+    _swapping_loop(build)
     text = _printed(entry)
     assert _body(text) == [
         "mov.u32 %r1, %tid.x;",
         "mov.u32 %r2, %ntid.x;",
         "mov.b32 %r3, 0;",
-        "mov.b32 %r4, %r1;",
-        "mov.b32 %r5, %r2;",
         "$L_loop_1:",
-        "add.s32 %r6, %r3, 1;",
-        "setp.lt.s32 %p1, %r6, 10;",
-        "@%p1 bra $L_edge_1;",
-        "mov.b32 %r8, %r4;",
-        "bra $L_after_1;",
-        "$L_edge_1:",
-        "mov.b32 %r3, %r6;",
-        "mov.b32 %r7, %r4;",
-        "mov.b32 %r4, %r5;",
-        "mov.b32 %r5, %r7;",
+        "add.s32 %r4, %r3, 1;",
+        "setp.lt.s32 %p1, %r4, 10;",
+        "@!%p1 bra $L_after_1;",
+        "mov.b32 %r3, %r4;",
+        "mov.b32 %r5, %r1;",
+        "mov.b32 %r1, %r2;",
+        "mov.b32 %r2, %r5;",
         "bra $L_loop_1;",
         "$L_after_1:",
         "ld.param.u64 %rd1, [x];",
-        "st.global.b32 [%rd1], %r8;",
+        "st.global.b32 [%rd1], %r3;",
         "ret;",
     ]
     assemble(text, "sm_80")
+
+
+def test_moves_on_both_edges_need_a_block_between():
+    entry, build = _kernel(ptx.Parameter("x", "u64"))
+    left, right = build.block([B32], "left"), build.block([B32], "right")
+    thread = build.sreg("tid.x")
+    condition = build.emit(ptx.SetpOp, "lt.s32", thread, 10)
+    build.cond_bra(condition, left, right, (build.imm(1, B32),), (build.imm(2, B32),))
+    for block in (left, right):
+        build.at(block)
+        build.emit_multi(ptx.StOp, "global.b32", build.param(0, "u64"), block.args[0])
+        build.ret()
+    text = _printed(entry)
+    assert _body(text)[2:7] == [
+        "@%p1 bra $L_edge_1;",
+        "mov.b32 %r3, 2;",
+        "bra $L_right_1;",
+        "$L_edge_1:",
+        "mov.b32 %r2, 1;",
+    ]
+    assemble(text, "sm_80")
+
+
+def test_what_a_branch_reads_is_not_overwritten_before_it():
+    """The condition shares its register with the argument that another edge passes it to."""
+    entry, build = _kernel(ptx.Parameter("x", "u64"), ptx.Parameter("n", "u32"))
+    loop, after = build.block([PRED], "loop"), build.block([PRED], "after")
+    count = build.param(1, "u32")
+    first = build.emit(ptx.SetpOp, "lt.s32", count, 10)
+    build.bra(loop, first)
+    build.at(loop)
+    again = build.emit(ptx.SetpOp, "lt.s32", build.sreg("tid.x"), 10)
+    build.cond_bra(loop.args[0], loop, after, (build.false(),), (build.false(),))
+    build.at(after)
+    both = build.emit(ptx.AndOp, "pred", after.args[0], again)
+    build.emit_multi(ptx.StOp, "global.b32", build.param(0, "u64"), count, guard=both)
+    build.ret()
+    lines = _body(_printed(entry))
+    branch = next(i for i, line in enumerate(lines) if " bra " in line)
+    condition = lines[branch].split()[0].strip("@!")
+    assert not lines[branch - 1].startswith(f"mov.pred {condition},")
 
 
 def test_branches_to_the_next_block_fall_through():
@@ -311,7 +387,7 @@ def test_line_information_follows_the_source():
 
 def test_printing_is_deterministic_and_leaves_the_module_alone():
     entry, build = _kernel(ptx.Parameter("x", "u64"))
-    _loop(build)
+    _swapping_loop(build)
     module = ptx.PtxModuleOp.make("m", "sm_80", [entry])
     before = str(module)
     assert print_module(module) == print_module(module)
