@@ -16,6 +16,7 @@ from typing import ClassVar, cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
+    FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -33,6 +34,7 @@ from xdsl.ir import Attribute, Data, Dialect, ParametrizedAttribute, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     AnyAttr,
+    BaseAttr,
     IRDLOperation,
     VarConstraint,
     irdl_attr_definition,
@@ -178,8 +180,8 @@ def bounds_array(flags: Sequence[bool]) -> ArrayAttr[BoolAttr]:
 class LoadOp(IRDLOperation):
     """Reads a tile whose first element is at the given subscripts.
 
-    An element outside the tensor's runtime extents reads as 0, unless its axis is
-    `in_bounds`, a proof that no element of the tile is outside along that axis. `vector` is
+    An element outside the tensor's runtime extents reads as `fill`, or 0 without one, unless
+    its axis is `in_bounds`, a proof that no element is outside along that axis. `vector` is
     the number of consecutive elements, from a multiple of that number within the tile, that
     are proven to be aligned as a whole and to lie inside or outside as a whole.
 
@@ -194,10 +196,11 @@ class LoadOp(IRDLOperation):
     result = result_def(TensorType)
     in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
     vector = opt_prop_def(IntegerAttr.constr(i64))
+    fill = opt_prop_def(BaseAttr(IntegerAttr) | BaseAttr(FloatAttr))
     traits = traits_def(MemoryReadEffect())
     assembly_format = (
-        "$mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)? attr-dict"
-        " `:` type($mem) `->` type($result)"
+        "$mem `[` $indices `]` (`fill` $fill^)? (`in_bounds` $in_bounds^)?"
+        " (`vector` $vector^)? attr-dict `:` type($mem) `->` type($result)"
     )
 
     def __init__(self, mem: SSAValue, indices: Sequence[SSAValue], result_type: TensorType):
@@ -207,6 +210,9 @@ class LoadOp(IRDLOperation):
         """Refuses subscripts, ranks and element types that do not match."""
         _check_access("tile.load", self.mem.type, len(self.indices), self.result.type)
         _check_in_bounds("tile.load", self.in_bounds, len(self.indices))
+        fill, element = self.fill, cast(TensorType, self.result.type).element_type
+        if fill is not None and fill.type != element:
+            raise VerifyException(f"tile.load: elements of {element} are filled with {fill.type}")
 
 
 @irdl_op_definition

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
+from phobos.frontend import ast
 from phobos.frontend.types import I32, Kind, ScalarType
 
 _FLOAT_ONLY = "floats"
@@ -130,6 +131,42 @@ _SPECIAL = (
 SPECIAL: dict[str, Special] = {row.name: row for row in _SPECIAL}
 """The built-ins that have a rule of their own, by name."""
 
+
+@dataclass(frozen=True, slots=True)
+class TileBuiltin:
+    """A built-in that folds, moves or makes tiles; `most` is None if arguments have no limit."""
+
+    name: str
+    usage: str
+    fewest: int
+    most: int | None
+    generic: type[ast.Generic] | None = None
+    """What may stand in `< >`."""
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with so many arguments."""
+        return self.fewest <= count and (self.most is None or count <= self.most)
+
+
+_TILE_BUILTINS = (
+    TileBuiltin("rowsum", "rowsum(t)", 1, 1),
+    TileBuiltin("rowmax", "rowmax(t)", 1, 1),
+    TileBuiltin("rowmin", "rowmin(t)", 1, 1),
+    TileBuiltin("transpose", "transpose(t)", 1, 1),
+    TileBuiltin("iota", "iota(n)` or `iota<1>(R, C)", 1, None, ast.IntArgument),
+    TileBuiltin("full", "full(value, R, C)", 2, None, ast.TypeArgument),
+    TileBuiltin("tril", "tril(t)` or `tril(t, diagonal)", 1, 2),
+    TileBuiltin("triu", "triu(t)` or `triu(t, diagonal)", 1, 2),
+    TileBuiltin("pad", "pad(A[i :+ 16], value)", 2, 2),
+    TileBuiltin("valid", "valid(A[i :+ 16])", 1, 1),
+    TileBuiltin("dot", "dot(a, b)", 2, 2),
+    TileBuiltin("dot_t", "dot_t(a, b)", 2, 2),
+    TileBuiltin("t_dot", "t_dot(a, b)", 2, 2),
+)
+
+TILE_BUILTINS: dict[str, TileBuiltin] = {row.name: row for row in _TILE_BUILTINS}
+"""The built-ins that fold, move or make tiles, by name."""
+
 # What the arguments of `sum(A[i, k :+ 16])` and its like hold is one thread's run, not a tile.
 RUN_FORMS = frozenset({"sum", "elem", "word", "store"})
 
@@ -170,10 +207,8 @@ PLANNED_FOLDS = frozenset({"argmax", "argmin", "scan"})
 
 PLANNED: frozenset[str] = frozenset(
     {
-        *("dot", "dot_t", "t_dot", "pow", "erf", "brev", "byteperm", "f16bits"),
-        *("rowsum", "rowmax", "rowmin", "rowargmax", "pad", "valid"),
-        *("cumsum", "scan", "scanmax", "tril", "triu", "transpose", "reshape", "flat", "iota"),
-        *("full", "gather", "cat", "sort", "topk"),
+        *("pow", "erf", "brev", "byteperm", "f16bits", "rowargmax"),
+        *("cumsum", "scan", "scanmax", "reshape", "flat", "gather", "cat", "sort", "topk"),
         *("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"),
         *("atomic_exchange", "atomic_cas", "load_acquire", "store_release", "grid_barrier"),
         *("assert", "print"),
@@ -182,6 +217,6 @@ PLANNED: frozenset[str] = frozenset(
 """The built-ins that the language defines and this compiler does not translate yet."""
 
 BUILTIN_FUNCTIONS: frozenset[str] = frozenset(
-    {*ELEMENTWISE, *SPECIAL, *FOLDS, *PLANNED_FOLDS, *PLANNED}
+    {*ELEMENTWISE, *SPECIAL, *TILE_BUILTINS, *FOLDS, *PLANNED_FOLDS, *PLANNED}
 )
 """The names of all built-in functions, without conversions such as `f32(x)`."""

@@ -11,6 +11,7 @@ from phobos.frontend.builtins import (
     PLANNED_FOLDS,
     RUN_FORMS,
     SPECIAL,
+    TILE_BUILTINS,
     Special,
 )
 from phobos.frontend.check_builtins import (
@@ -21,6 +22,7 @@ from phobos.frontend.check_builtins import (
     check_fold,
 )
 from phobos.frontend.check_functions import expand_call
+from phobos.frontend.check_tiles import check_axis_fold, check_tile_builtin
 from phobos.frontend.checker import Checker, any_poison, declared_here
 from phobos.frontend.scopes import BUILTINS, Builtin, Poisoned, TensorParameter
 from phobos.frontend.typed import Evaluate, Expr, Poison, Stmt
@@ -102,15 +104,17 @@ def _builtin(checker: Checker, node: ast.Call, name: str) -> Expr:
         case ast.OverScope():
             return _over_scope(checker, node, node.generic)
         case ast.OverAxes():
-            return _over_axes(checker, node)
+            return _over_axes(checker, node, node.generic)
         case None:
             pass
-        case _ if name == "bitcast" or name in PLANNED:
+        case _ if name == "bitcast" or name in PLANNED or _takes(name, node.generic):
             pass
         case _:
             return checker.fail(node.generic.span, f"`{name}` takes nothing of this kind in `< >`")
     if name in PLANNED:
         return _planned(checker, node, f"`{name}` is")
+    if name in TILE_BUILTINS:
+        return check_tile_builtin(checker, node, TILE_BUILTINS[name])
     if name in ELEMENTWISE:
         row = ELEMENTWISE[name]
         if not _has_arity(checker, node, row.usage, row.arity):
@@ -126,6 +130,12 @@ def _builtin(checker: Checker, node: ast.Call, name: str) -> Expr:
             f" `{name}<over ctx.thread>(x)`",
         )
     return checker.fail(node.callee.span, f"`{name}` is not a function")
+
+
+def _takes(name: str, generic: ast.Generic) -> bool:
+    """Whether a built-in may have this in `< >`."""
+    builtin = TILE_BUILTINS.get(name)
+    return builtin is not None and builtin.generic is type(generic)
 
 
 def _special(checker: Checker, node: ast.Call, special: Special) -> Expr:
@@ -179,8 +189,17 @@ def _over_scope(checker: Checker, node: ast.Call, generic: ast.OverScope) -> Exp
     return check_fold(checker, node, FOLDS[name], generic.scope, value)
 
 
-def _over_axes(checker: Checker, node: ast.Call) -> Expr:
-    return _planned(checker, node, f"`{_callee(node)}` over the axes of a tile is")
+def _over_axes(checker: Checker, node: ast.Call, axes: ast.OverAxes) -> Expr:
+    name = _callee(node)
+    if name in PLANNED_FOLDS or name in PLANNED:
+        return _planned(checker, node, f"`{name}` over the axes of a tile is")
+    if name not in FOLDS:
+        help = did_you_mean(name, FOLDS) or f"the reductions are {', '.join(FOLDS)}"
+        return checker.fail(node.span, f"`{name}` does not fold over axes", help=help)
+    usage = f"{name}<over {', '.join(map(str, axes.axes))}>(t)"
+    if not _has_arity(checker, node, usage, 1):
+        return Poison(POISON, ast.anchor(node))
+    return check_axis_fold(checker, node, FOLDS[name], axes)
 
 
 def _planned(checker: Checker, node: ast.Call, what: str) -> Expr:

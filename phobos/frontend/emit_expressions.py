@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import collective, ctx, tile
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion, prefix
-from phobos.frontend.emit_types import BOOL_ATTR_TYPE, type_attr
+from phobos.frontend.emit_tiles import TILE_RULES
+from phobos.frontend.emit_types import BOOL_ATTR_TYPE, fill_attr, type_attr
 from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp
 from phobos.frontend.typed import (
@@ -175,7 +176,10 @@ _READS: dict[type[Expr], type[Operation]] = {
 
 def _access(emitter: Emitter, expr: PointRead | TileRead | RunRead) -> SSAValue:
     operands = access_operands(emitter, expr)
-    return emitter.value(_READS[type(expr)], operands, type_attr(expr.type), expr.place)
+    properties = {}
+    if isinstance(expr, TileRead) and expr.fill is not None:
+        properties["fill"] = fill_attr(expr.fill, element_of(expr.type))
+    return emitter.value(_READS[type(expr)], operands, type_attr(expr.type), expr.place, properties)
 
 
 def _run_sum(emitter: Emitter, expr: RunSum) -> SSAValue:
@@ -256,4 +260,5 @@ _RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     Shuffle: _shuffle,
     Ballot: _ballot,
     Expansion: _expansion,
+    **TILE_RULES,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import cast
 
@@ -90,3 +91,8 @@ def number_attr(value: Constant, scalar: ScalarType, is_negative_zero: bool) -> 
     if isinstance(type_, IndexType):
         return IntegerAttr(int(value), type_)
     return FloatAttr(-0.0 if is_negative_zero else float(value), cast(AnyFloat, type_))
+
+
+def fill_attr(value: Constant, scalar: ScalarType) -> Attribute:
+    """The attribute of what a masked read gives outside its tensor."""
+    return number_attr(value, scalar, value == 0 and math.copysign(1.0, value) < 0)

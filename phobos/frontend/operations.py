@@ -7,7 +7,7 @@ other operations. Constants are folded here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from phobos.diagnostics import Location
 from phobos.frontend import constants
@@ -28,6 +28,7 @@ from phobos.frontend.typed import (
     Shuffle,
     TileRead,
 )
+from phobos.frontend.typed_tiles import Contraction, PaddedRead
 from phobos.frontend.types import (
     BOOL,
     POISON,
@@ -42,7 +43,7 @@ _BITWISE = frozenset({BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR})
 _SHIFTS = frozenset({BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT})
 _DIVISIONS = frozenset({BinaryOp.DIVIDE, BinaryOp.REMAINDER})
 _EQUALITIES = frozenset({BinaryOp.EQUAL, BinaryOp.NOT_EQUAL})
-_HAS_EFFECTS = (PointRead, TileRead, RunRead, Collective, Shuffle, Ballot, Expansion)
+_HAS_EFFECTS = (PointRead, TileRead, RunRead, PaddedRead, Collective, Shuffle, Ballot, Expansion)
 
 
 def arithmetic(
@@ -71,7 +72,18 @@ def arithmetic(
         if element.is_weak:
             one, other = settle(checker, one), settle(checker, other)
             type_ = one.type
-    return Arithmetic(type_, place, op, one, other)
+    return _accumulated(op, one, other) or Arithmetic(type_, place, op, one, other)
+
+
+def _accumulated(op: BinaryOp, left: Expr, right: Expr) -> Expr | None:
+    """The sum of a product of matrices and a tile as one operation; None for anything else."""
+    if op is not BinaryOp.ADD:
+        return None
+    if isinstance(right, Contraction) and right.c is None:
+        return replace(right, c=left)
+    if isinstance(left, Contraction) and left.c is None:
+        return replace(left, c=right)
+    return None
 
 
 def _operand_fault(op: BinaryOp, element: ScalarType) -> tuple[str, str | None] | None:

@@ -188,10 +188,14 @@ class PointRead(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileRead(Expr):
-    """The tile of a tensor whose first element is at `starts`; elements outside are 0."""
+    """The tile of a tensor whose first element is at `starts`.
+
+    Elements outside are 0, or `fill` where that is given.
+    """
 
     tensor: TensorParameter
     starts: tuple[Expr, ...]
+    fill: Constant | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

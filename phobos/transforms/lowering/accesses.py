@@ -35,36 +35,47 @@ def load(
     kind: Kind,
     count: int,
     guard: SSAValue | None = None,
+    fill: int = 0,
 ) -> Share:
-    """Loads `count` neighbouring elements by one instruction; 0 where the guard is false.
+    """Loads `count` neighbouring elements by one instruction.
 
-    `count` elements are at most 16 bytes and the address is aligned to them all.
+    Where the guard is false each gets the bits of `fill`. `count` elements are at most 16 bytes
+    and the address is aligned to them all.
     """
     bits = kind.bits * count
     if kind is BOOL:
-        return Share([_load_bool(low, address, guard)])
+        return Share([_load_bool(low, address, guard, fill)])
     if bits <= WORD_BITS or kind.bits >= WORD_BITS:
-        return _load_plain(low, address, kind, count, guard)
-    words = _load_registers(low, address, "b32", bits // WORD_BITS, B32, guard)
+        return _load_plain(low, address, kind, count, guard, fill)
+    word = _repeated(fill, kind.bits, WORD_BITS)
+    words = _load_registers(low, address, "b32", bits // WORD_BITS, B32, guard, word)
     return Share(words=words)
 
 
-def _load_bool(low: Lowering, address: Address, guard: SSAValue | None) -> SSAValue:
-    byte = _load_registers(low, address, "u8", 1, B32, guard)[0]
+def _repeated(bits: int, width: int, total: int) -> int:
+    """`total` bits that repeat a pattern of `width` bits."""
+    return sum(bits << shift for shift in range(0, total, width))
+
+
+def _load_bool(low: Lowering, address: Address, guard: SSAValue | None, fill: int) -> SSAValue:
+    byte = _load_registers(low, address, "u8", 1, B32, guard, fill)[0]
     return low.build.emit(ptx.SetpOp, "ne.b32", byte, 0)
 
 
 def _load_plain(
-    low: Lowering, address: Address, kind: Kind, count: int, guard: SSAValue | None
+    low: Lowering, address: Address, kind: Kind, count: int, guard: SSAValue | None, fill: int
 ) -> Share:
     """Elements that fill whole registers, or a few small ones that fit one word."""
     if count == 1 or kind.bits >= WORD_BITS:
-        registers = _load_registers(low, address, move_type(kind), count, kind.register, guard)
+        registers = _load_registers(
+            low, address, move_type(kind), count, kind.register, guard, fill
+        )
         return Share(registers)
+    packed = _repeated(fill, kind.bits, kind.bits * count)
     if kind.bits * count == WORD_BITS:
-        return Share(words=_load_registers(low, address, "b32", 1, B32, guard))
+        return Share(words=_load_registers(low, address, "b32", 1, B32, guard, packed))
     # Two bytes: a 16-bit load into a word, then its parts.
-    word = _load_registers(low, address, "u16", 1, B32, guard)[0]
+    word = _load_registers(low, address, "u16", 1, B32, guard, packed)[0]
     return Share([word, low.build.emit(ptx.ShrOp, "u32", word, 8)])
 
 
@@ -75,6 +86,7 @@ def _load_registers(
     count: int,
     register: ptx.RegisterType,
     guard: SSAValue | None,
+    fill: int,
 ) -> Sequence[SSAValue]:
     return low.build.emit_multi(
         ptx.LdOp,
@@ -83,7 +95,7 @@ def _load_registers(
         results=(register,) * count,
         offset=address.offset,
         guard=guard,
-        otherwise=(0,) * count if guard is not None else (),
+        otherwise=(fill,) * count if guard is not None else (),
     )
 
 

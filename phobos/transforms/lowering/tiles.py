@@ -26,6 +26,7 @@ from phobos.transforms.lowering.addresses import (
     thread_coordinates,
     times_bytes,
 )
+from phobos.transforms.lowering.elementwise import constant_bits
 from phobos.transforms.lowering.registers import Kind, Share
 from phobos.transforms.lowering.shared_tiles import load_shared, store_shared
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -200,13 +201,14 @@ def _load(low: Lowering, op: Operation) -> None:
     access = _access(low, op, op.result)
     masks, addresses = _Masks(access, None), _Addresses(access)
     offsets = register_coordinates(access.layout)
+    fill = constant_bits(op.fill.value.data, access.kind) if op.fill is not None else 0
     done: dict[tuple[int, ...], Share] = {}
     parts: list[Share] = []
     for register in range(0, len(offsets), access.width):
         place = offsets[register]
         if place not in done:
             guard = masks.of(place)
-            done[place] = load(low, addresses.of(place), access.kind, access.width, guard)
+            done[place] = load(low, addresses.of(place), access.kind, access.width, guard, fill)
         parts.append(done[place])
     low.set_share(op.result, join(low, parts, access.kind))
 

@@ -1,0 +1,151 @@
+"""The IR of the built-ins that fold, move or make tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects import arith, memref
+from xdsl.ir import Operation, SSAValue
+
+from phobos.diagnostics import Location
+from phobos.dialects import tile
+from phobos.dialects.collective import ReduceKind, ReduceKindAttr
+from phobos.dialects.contraction import DotOp
+from phobos.dialects.shaping import AxesAttr, IotaOp, ReduceOp, TransposeOp
+from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion
+from phobos.frontend.emit_types import type_attr
+from phobos.frontend.emitter import Emitter
+from phobos.frontend.operators import BinaryOp
+from phobos.frontend.typed import Expr, Literal, TensorParameter
+from phobos.frontend.typed_tiles import Contraction, Iota, PaddedRead, TileFold, Transpose, Valid
+from phobos.frontend.types import BOOL, I32, INDEX, U32, TileType, element_of
+
+_KINDS = {kind.value: ReduceKindAttr(kind) for kind in ReduceKind}
+
+
+def _fold(emitter: Emitter, expr: TileFold) -> SSAValue:
+    value = emitter.expression(expr.value)
+    properties = {"kind": _KINDS[expr.kind], "axes": AxesAttr(expr.axes)}
+    return emitter.value(ReduceOp, (value,), type_attr(expr.type), expr.place, properties)
+
+
+def _transpose(emitter: Emitter, expr: Transpose) -> SSAValue:
+    value = emitter.expression(expr.value)
+    return emitter.value(TransposeOp, (value,), type_attr(expr.type), expr.place)
+
+
+def _iota(emitter: Emitter, expr: Iota) -> SSAValue:
+    return _coordinates(emitter, expr.axis, expr.type, expr.place)
+
+
+def _coordinates(emitter: Emitter, axis: int, type_: Any, place: Location) -> SSAValue:
+    properties = {"axes": AxesAttr((axis,))}
+    return emitter.value(IotaOp, (), type_attr(type_), place, properties)
+
+
+def _contraction(emitter: Emitter, expr: Contraction) -> SSAValue:
+    if expr.c is None:
+        zero = 0.0 if element_of(expr.type).is_float else 0
+        c = emitter.constant(zero, expr.type, expr.place)
+    else:
+        c = emitter.expression(expr.c)
+    a, b = emitter.expression(expr.a), emitter.expression(expr.b)
+    return emitter.value(DotOp, (a, b, c), type_attr(expr.type), expr.place)
+
+
+# Masks -------------------------------------------------------------------------------------------
+
+
+def _valid(emitter: Emitter, expr: Valid) -> SSAValue:
+    return _mask(emitter, expr, [emitter.expression(start) for start in expr.starts])
+
+
+def _padded_read(emitter: Emitter, expr: PaddedRead) -> SSAValue:
+    starts = [emitter.expression(start) for start in expr.starts]
+    operands = (emitter.tensors[expr.tensor], *starts)
+    type_, place = type_attr(expr.type), expr.place
+    read = emitter.value(tile.LoadOp, operands, type_, place)
+    inside = _mask(emitter, expr, starts)
+    fill = emitter.spread(emitter.expression(expr.fill), expr.type, place)
+    return emitter.value(tile.SelectOp, (inside, read, fill), type_, place)
+
+
+def _mask(emitter: Emitter, expr: Valid | PaddedRead, starts: Sequence[SSAValue]) -> SSAValue:
+    """Of each axis the coordinates from the first to the last inside; all axes together."""
+    assert isinstance(expr.type, TileType)
+    shape, place = expr.type.shape, expr.place
+    type_ = TileType(BOOL, shape)
+    total: SSAValue | None = None
+    for axis, start in enumerate(starts):
+        inside = _mask_axis(emitter, expr, axis, start)
+        if inside is None:
+            continue
+        if _line(shape, axis) != shape:
+            inside = emitter.value(tile.BroadcastOp, (inside,), type_attr(type_), place)
+        total = (
+            inside
+            if total is None
+            else emitter.value(arith.AndIOp, (total, inside), type_attr(type_), place)
+        )
+    return emitter.constant(True, type_, place) if total is None else total
+
+
+def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(extent if i == axis else 1 for i, extent in enumerate(shape))
+
+
+def _mask_axis(
+    emitter: Emitter, expr: Valid | PaddedRead, axis: int, begin: SSAValue
+) -> SSAValue | None:
+    """Which elements along an axis are inside; None if all are in every launch.
+
+    `first` and `last` are the coordinates in the tile of the tensor's ends, both cut to the
+    tile: first <= i < last, as one unsigned comparison of i - first.
+    """
+    assert isinstance(expr.type, TileType)
+    place, length, start = expr.place, expr.type.shape[axis], expr.starts[axis]
+    extent = expr.tensor.type.dims[axis].extent
+    known = int(start.value) if isinstance(start, Literal) else None
+    if known is not None and extent is not None and 0 <= known <= extent - length:
+        return None
+    size = _size(emitter, expr.tensor, axis, place)
+    zero = emitter.constant(0, INDEX, place)
+
+    def index(kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
+        return emitter.value(kind, (left, right), type_attr(INDEX), place)
+
+    def cut(value: SSAValue) -> SSAValue:
+        top = emitter.constant(length, INDEX, place)
+        return index(arith.MinSIOp, index(arith.MaxSIOp, value, zero), top)
+
+    line = TileType(U32, _line(expr.type.shape, axis))
+    own = _coordinates(emitter, axis, line, place)
+    count = last = cut(index(arith.SubiOp, size, begin))
+    if known is None or known < 0:
+        first = cut(index(arith.SubiOp, zero, begin))
+        count = index(arith.SubiOp, index(arith.MaxSIOp, last, first), first)
+        first = conversion(emitter, first, INDEX, I32, place)
+        spread = emitter.spread(first, line, place)
+        own = arithmetic(emitter, BinaryOp.SUBTRACT, own, spread, line, place)
+    count = emitter.spread(conversion(emitter, count, INDEX, I32, place), line, place)
+    return comparison(emitter, BinaryOp.LESS, own, count, line, place)
+
+
+def _size(emitter: Emitter, tensor: TensorParameter, axis: int, place: Location) -> SSAValue:
+    extent = tensor.type.dims[axis].extent
+    if extent is not None:
+        return emitter.constant(extent, INDEX, place)
+    operands = (emitter.tensors[tensor], emitter.constant(axis, INDEX, place))
+    return emitter.value(memref.DimOp, operands, type_attr(INDEX), place)
+
+
+TILE_RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
+    TileFold: _fold,
+    Transpose: _transpose,
+    Iota: _iota,
+    Contraction: _contraction,
+    Valid: _valid,
+    PaddedRead: _padded_read,
+}
+"""How each expression of `typed_tiles` is emitted."""

@@ -1,0 +1,56 @@
+"""Checked expressions that fold, move or make tiles; a continuation of `typed`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from phobos.frontend.typed import Expr, TensorParameter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileFold(Expr):
+    """A fold of a tile along axes, which stay with extent 1; `kind` is the dialect's word."""
+
+    kind: str
+    axes: tuple[int, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transpose(Expr):
+    """A tile with its last two axes exchanged."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iota(Expr):
+    """The coordinate of each element along an axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contraction(Expr):
+    """`c` plus the product of two matrices; without `c`, the product alone."""
+
+    a: Expr
+    b: Expr
+    c: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Valid(Expr):
+    """Which elements of the slice that begins at `starts` are inside the tensor."""
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaddedRead(Expr):
+    """The tile of a tensor at `starts`, with a scalar that is no constant outside of it."""
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+    fill: Expr

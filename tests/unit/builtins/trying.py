@@ -1,0 +1,76 @@
+"""Compile a kernel, run it on the emulator with all checks, and compare it with NumPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import phobos
+from phobos.diagnostics import PhobosError
+from phobos.frontend import FrontendOptions, to_ir
+from phobos.runtime.emulator_device import EmulatorDevice
+from phobos.runtime.module import Module
+from phobos.targets.ptx.assembler import assemble, find_ptxas
+from tests.support.cases import Case, Reference, run_case
+
+CHIPS = ("sm_75", "sm_90")
+"""The poorest chip and a rich one; what differs between those in between has tests of its own."""
+
+_HEADER = re.compile(r"^\.(version|target).*\n", re.MULTILINE)
+
+
+def compiled(source: str, chip: str = "sm_80", index_bits: int = 32) -> Module:
+    """A program as a module of the runtime."""
+    return phobos.compile(source, chip=chip, index_bits=index_bits, name="test.ph", cache=False)
+
+
+def check(
+    source: str,
+    reference: Reference,
+    dims: Iterable[Mapping[str, int]],
+    *,
+    scalars: Mapping[str, float] | None = None,
+    grid: tuple[int, ...] = (1,),
+    chips: Sequence[str] = CHIPS,
+    widths: Sequence[int] = (32,),
+    relative: float = 1e-6,
+    absolute: float = 1e-6,
+) -> None:
+    """The kernel of `source` must write what the reference says, for all extents in `dims`.
+
+    Texts of two chips that differ in the header alone are run once.
+    """
+    seen: set[str] = set()
+    cases = [
+        Case(reference, extents, scalars or {}, grid, relative, absolute, seed)
+        for seed, extents in enumerate(dims)
+    ]
+    for chip in chips:
+        for width in widths:
+            module = compiled(source, chip, width)
+            text = _HEADER.sub("", module.ptx)
+            if text in seen:
+                continue
+            seen.add(text)
+            assembles(module.ptx, chip)
+            (kernel,) = module.contract.kernels
+            for case in cases:
+                run_case(module, kernel.name, case, EmulatorDevice(seed=case.seed))
+
+
+def assembles(ptx: str, chip: str) -> None:
+    """ptxas, where there is one, takes the text without a warning."""
+    try:
+        find_ptxas()
+    except PhobosError:
+        return
+    assert assemble(ptx, chip).warnings == ()
+
+
+def message(source: str) -> str:
+    """The first line of what the front end says to a wrong program."""
+    try:
+        to_ir(source, "test.ph", FrontendOptions())
+    except PhobosError as error:
+        return str(error).splitlines()[0]
+    raise AssertionError("the program is not refused")
