@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from phobos.runtime.dtypes import FLOATS, float_bits
 from phobos.targets.ptx.contract import TYPE_BYTES, KernelContract, TensorParameter
 
 POINTER_BYTES = 8
@@ -99,8 +100,6 @@ def scalar_slot(type_name: str, value: int | float | bool) -> int:
 
     The value must be in range; the launcher has checked that.
     """
-    from phobos.runtime.dtypes import FLOATS, float_bits
-
     if type_name in FLOATS:
         return float_bits(type_name, float(value))
     return int(value) & ((1 << 8 * TYPE_BYTES[type_name]) - 1)

@@ -249,6 +249,8 @@ def scalar_value(parameter: ScalarParameter, value: Any) -> int | float | bool:
     anything else, for a fraction where an integer is expected, and outside the type's range.
     """
     name, type_name = parameter.name, parameter.type
+    if type(value) is float and type_name in FLOATS:
+        return value
     number = _number(value)
     if number is None:
         shown = "an array" if is_array(value) else f"a {type(value).__name__}"

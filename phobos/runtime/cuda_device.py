@@ -6,7 +6,7 @@ in the device's primary context otherwise, which is the one that PyTorch, CuPy a
 
 from __future__ import annotations
 
-import ctypes
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,6 +74,21 @@ def _error(status: Any, name: str) -> CudaError:
     return error
 
 
+class ArgumentBuffer:
+    """The arguments of a launch in memory: 8-byte slots, and the pointers to them.
+
+    `slots` may be changed between launches; `address` is what cuLaunchKernel takes.
+    """
+
+    __slots__ = ("_pointers", "address", "slots")
+
+    def __init__(self, slots: Sequence[int]) -> None:
+        self.slots = array("Q", slots)
+        first = self.slots.buffer_info()[0]
+        self._pointers = array("Q", range(first, first + 8 * len(slots), 8))
+        self.address = self._pointers.buffer_info()[0]
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedKernel:
     """A loaded kernel with its launch configuration, for launching again at once.
@@ -91,15 +106,10 @@ class PreparedKernel:
         """Whether the calling thread's context is the kernel's."""
         return int(self.driver.cuCtxGetCurrent()[1]) == self.context
 
-    def enqueue(self, slots: Sequence[int], stream: int) -> None:
-        """Queue the kernel with these arguments; its context must be current."""
-        count = len(slots)
-        values = (ctypes.c_uint64 * count)(*slots)
-        first = ctypes.addressof(values)
-        # The driver reads the arguments through these pointers during the call, and not later.
-        pointers = (ctypes.c_uint64 * count)(*range(first, first + 8 * count, 8))
+    def enqueue(self, arguments: ArgumentBuffer, stream: int) -> None:
+        """Queue the kernel; its context must be current. The driver copies the arguments."""
         (status,) = self.driver.cuLaunchKernel(
-            self.function, *self.configuration, stream, ctypes.addressof(pointers), 0
+            self.function, *self.configuration, stream, arguments.address, 0
         )
         if status:
             raise _error(status, "cuLaunchKernel")
@@ -194,9 +204,9 @@ class CudaDevice(Device):
         """Queue a kernel; with NumPy arrays among its arguments, wait and copy them back."""
         with self._activated():
             prepared = self.prepared(launch)
-            with self._staged(launch, copies_back=True) as slots:
+            with self._staged(launch, copies_back=True) as arguments:
                 self._wait_for_producers(launch)
-                prepared.enqueue(slots, launch.stream or 0)
+                prepared.enqueue(arguments, launch.stream or 0)
 
     def time(self, launch: Launch, count: int, progress: Callable[[], None]) -> Timing:
         """Time launches by events on the stream; NumPy arrays are copied in once, and not out."""
@@ -206,10 +216,10 @@ class CudaDevice(Device):
             prepared = self.prepared(launch)
             begin, end = (_call(driver.cuEventCreate, 0) for _ in range(2))
             try:
-                with self._staged(launch, copies_back=False) as slots:
+                with self._staged(launch, copies_back=False) as arguments:
                     for _ in range(count):
                         _call(driver.cuEventRecord, begin, launch.stream or 0)
-                        prepared.enqueue(slots, launch.stream or 0)
+                        prepared.enqueue(arguments, launch.stream or 0)
                         _call(driver.cuEventRecord, end, launch.stream or 0)
                         self._finish(launch, driver.cuEventSynchronize, end)
                         seconds.append(_call(driver.cuEventElapsedTime, begin, end) * 1e-3)
@@ -292,8 +302,8 @@ class CudaDevice(Device):
     # Arguments and launching ---------------------------------------------------------------------
 
     @contextmanager
-    def _staged(self, launch: Launch, *, copies_back: bool) -> Iterator[list[int]]:
-        """The argument slots, with arrays of the CPU copied to the GPU for as long as this lasts.
+    def _staged(self, launch: Launch, *, copies_back: bool) -> Iterator[ArgumentBuffer]:
+        """The arguments, with arrays of the CPU copied to the GPU for as long as this lasts.
 
         Arrays that share their memory share one copy. Leaving waits for the kernel if anything
         was copied, and then copies what it wrote back to where it came from.
@@ -304,9 +314,8 @@ class CudaDevice(Device):
             for address, (host, _) in staged.items():
                 pointers[address] = _call(self.driver.cuMemAlloc, host.nbytes)
                 _call(self.driver.cuMemcpyHtoD, pointers[address], address, host.nbytes)
-            yield argument_slots(
-                launch, {address: int(pointer) for address, pointer in pointers.items()}
-            )
+            copies = {address: int(pointer) for address, pointer in pointers.items()}
+            yield ArgumentBuffer(argument_slots(launch, copies))
             if staged:
                 self._finish(launch, self.driver.cuStreamSynchronize, launch.stream or 0)
             for address, (host, is_written) in staged.items():

@@ -41,7 +41,9 @@ _DLPACK_TYPES: dict[tuple[int, int], str] = {
     (12, 8): "f8e5m2",
 }
 
-_STRUCT_FORMATS: dict[str, str] = {"f16": "<e", "f32": "<f", "f64": "<d"}
+_STRUCTS = {
+    name: struct.Struct(code) for name, code in (("f16", "<e"), ("f32", "<f"), ("f64", "<d"))
+}
 
 FLOATS = frozenset({"f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2"})
 """The floating-point types."""
@@ -90,8 +92,9 @@ def float_bits(type_name: str, value: float) -> int:
 
     The 8-bit types round as ml_dtypes does: f8e4m3 has no inf and gives NaN.
     """
-    if type_name in _STRUCT_FORMATS:
-        return _struct_bits(_STRUCT_FORMATS[type_name], value)
+    layout = _STRUCTS.get(type_name)
+    if layout is not None:
+        return _struct_bits(layout, value)
     import numpy as np
 
     dtype = numpy_dtype(type_name)
@@ -100,9 +103,9 @@ def float_bits(type_name: str, value: float) -> int:
     return int.from_bytes(raw, "little")
 
 
-def _struct_bits(code: str, value: float) -> int:
+def _struct_bits(layout: struct.Struct, value: float) -> int:
     try:
-        raw = struct.pack(code, value)
+        raw = layout.pack(value)
     except OverflowError:
-        raw = struct.pack(code, float("inf") if value > 0 else float("-inf"))
+        raw = layout.pack(float("inf") if value > 0 else float("-inf"))
     return int.from_bytes(raw, "little")

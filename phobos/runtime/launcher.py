@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 from phobos.diagnostics import PhobosError
@@ -144,9 +145,34 @@ def stream_handle(stream: Any, values: Iterable[Any]) -> int | None:
 
 def _current_stream(values: Iterable[Any]) -> int | None:
     for value in values:
-        module = type(value).__module__.partition(".")[0]
-        if module == "torch" and getattr(value, "is_cuda", False):
-            return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream)
-        if module == "cupy":
-            return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+        current = _stream_getter(type(value))
+        if current is not None:
+            return current(value)
     return None
+
+
+@cache
+def _stream_getter(kind: type) -> Callable[[Any], int | None] | None:
+    """What tells the current stream of the framework that arrays of a type belong to."""
+    return _STREAM_GETTERS.get(kind.__module__.partition(".")[0])
+
+
+def _torch_stream(tensor: Any) -> int | None:
+    if not getattr(tensor, "is_cuda", False):
+        return None
+    torch = sys.modules["torch"]
+    # PyTorch's public function makes objects on the way, which takes longer than a launch.
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    if raw is not None:
+        return raw(tensor.get_device())
+    return int(torch.cuda.current_stream(tensor.device).cuda_stream)
+
+
+def _cupy_stream(_: Any) -> int:
+    return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+
+
+_STREAM_GETTERS: dict[str, Callable[[Any], int | None]] = {
+    "torch": _torch_stream,
+    "cupy": _cupy_stream,
+}

@@ -16,7 +16,12 @@ from typing import Any
 
 from phobos.runtime.abi import scalar_slot
 from phobos.runtime.binding import ALIGNMENT, scalar_value
-from phobos.runtime.cuda_device import CudaDevice, PreparedKernel, argument_slots
+from phobos.runtime.cuda_device import (
+    ArgumentBuffer,
+    CudaDevice,
+    PreparedKernel,
+    argument_slots,
+)
 from phobos.runtime.device import BoundTensor, Device, Launch
 from phobos.runtime.expressions import names_in
 from phobos.runtime.launcher import GridArgument, stream_handle
@@ -59,13 +64,52 @@ def _reader(kind: type) -> Reader | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """A prepared kernel, its slots with gaps for what changes, and where that goes."""
+class _Form:
+    """The places of the arrays among the arguments, and what reads them."""
 
-    prepared: PreparedKernel
-    slots: tuple[int, ...]
-    pointer_slots: tuple[int, ...]
-    scalar_slots: tuple[tuple[int, int], ...]
+    read: Reader
+    arrays: tuple[int, ...]
+
+
+class _Plan:
+    """A prepared kernel, and buffers of arguments in which only what changes is written.
+
+    Threads that launch at the same time use a buffer each; taking one from the list and putting
+    it back are single steps for the interpreter.
+    """
+
+    __slots__ = ("_buffers", "_pointer_slots", "_scalar_slots", "_slots", "prepared")
+
+    def __init__(self, launch: Launch, prepared: PreparedKernel) -> None:
+        self.prepared = prepared
+        self._slots = tuple(argument_slots(launch, {}))
+        self._buffers: list[ArgumentBuffer] = []
+        pointer_slots: list[int] = []
+        scalar_slots: list[tuple[int, int, ScalarParameter]] = []
+        place = 0
+        for position, argument in enumerate(launch.arguments):
+            if isinstance(argument, BoundTensor):
+                pointer_slots.append(place)
+                place += 3 + 2 * argument.parameter.rank
+            else:
+                scalar_slots.append((position, place, argument.parameter))
+                place += 1
+        self._pointer_slots = tuple(pointer_slots)
+        self._scalar_slots = tuple(scalar_slots)
+
+    def launch(self, args: Sequence[Any], pointers: Sequence[int], stream: int) -> None:
+        try:
+            buffer = self._buffers.pop()
+        except IndexError:
+            buffer = ArgumentBuffer(self._slots)
+        slots = buffer.slots
+        for place, pointer in zip(self._pointer_slots, pointers, strict=True):
+            slots[place] = slots[place + 1] = pointer
+        for position, place, parameter in self._scalar_slots:
+            value = scalar_value(parameter, args[position])
+            slots[place] = scalar_slot(parameter.type, value)
+        self.prepared.enqueue(buffer, stream)
+        self._buffers.append(buffer)
 
 
 class PlanCache:
@@ -75,7 +119,8 @@ class PlanCache:
         self._parameters = kernel.parameters
         # A scalar that the grid depends on is part of what a plan is made for.
         named = {name for text in kernel.grid or () for name in names_in(text)}
-        self._fixed = tuple(parameter.name in named for parameter in kernel.parameters)
+        self._fixed = tuple(i for i, p in enumerate(kernel.parameters) if p.name in named)
+        self._forms: dict[tuple[type, ...], _Form | None] = {}
         self._plans: dict[Hashable, _Plan] = {}
 
     def launch(self, args: Sequence[Any], grid: GridArgument, device: str | Device) -> bool:
@@ -89,16 +134,10 @@ class PlanCache:
         plan = self._plans.get(key)
         if plan is None or not plan.prepared.is_current():
             return False
-        slots = list(plan.slots)
-        for place, pointer in zip(plan.pointer_slots, pointers, strict=True):
+        for pointer in pointers:
             if pointer & _ALIGNMENT_MASK:
                 return False
-            slots[place] = slots[place + 1] = pointer
-        for position, place in plan.scalar_slots:
-            parameter = self._parameters[position]
-            assert isinstance(parameter, ScalarParameter)
-            slots[place] = scalar_slot(parameter.type, scalar_value(parameter, args[position]))
-        plan.prepared.enqueue(slots, stream_handle(None, args) or 0)
+        plan.launch(args, pointers, stream_handle(None, args) or 0)
         return True
 
     def remember(
@@ -117,42 +156,35 @@ class PlanCache:
             return
         if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
-        self._plans[read[0]] = _make_plan(launch, chosen.prepared(launch))
+        self._plans[read[0]] = _Plan(launch, chosen.prepared(launch))
 
     def _read(
         self, args: Sequence[Any], grid: GridArgument, device: str | Device
     ) -> tuple[Hashable, list[int]] | None:
         """The key of a launch and the addresses of its arrays; None if no plan covers it."""
-        if len(args) != len(self._parameters) or isinstance(grid, list):
+        kinds = tuple(map(type, args))
+        try:
+            form = self._forms[kinds]
+        except KeyError:
+            form = self._forms[kinds] = self._form_of(kinds)
+        if form is None or isinstance(grid, list):
             return None
-        key: list[Hashable] = [grid if isinstance(grid, int | tuple) else None, device]
+        read = form.read
+        key: list[Hashable] = [kinds, grid if isinstance(grid, int | tuple) else None, device]
         pointers: list[int] = []
-        framework: Reader | None = None
-        for position, value in enumerate(args):
-            kind = type(value)
-            reader = _reader(kind)
-            if reader is None:
-                key.append((kind, value) if self._fixed[position] else kind)
-                continue
-            if framework is not None and reader is not framework:
-                return None
-            framework = reader
-            facts, pointer = reader(value)
+        for position in form.arrays:
+            facts, pointer = read(args[position])
             key.append(facts)
             pointers.append(pointer)
-        return None if framework is None else (tuple(key), pointers)
+        for position in self._fixed:
+            key.append(args[position])
+        return tuple(key), pointers
 
-
-def _make_plan(launch: Launch, prepared: PreparedKernel) -> _Plan:
-    pointer_slots: list[int] = []
-    scalar_slots: list[tuple[int, int]] = []
-    place = 0
-    for position, argument in enumerate(launch.arguments):
-        if isinstance(argument, BoundTensor):
-            pointer_slots.append(place)
-            place += 3 + 2 * argument.parameter.rank
-        else:
-            scalar_slots.append((position, place))
-            place += 1
-    slots = tuple(argument_slots(launch, {}))
-    return _Plan(prepared, slots, tuple(pointer_slots), tuple(scalar_slots))
+    def _form_of(self, kinds: tuple[type, ...]) -> _Form | None:
+        """How to read arguments of these types; None if they are not all of one framework."""
+        if len(kinds) != len(self._parameters):
+            return None
+        readers = {position: _reader(kind) for position, kind in enumerate(kinds)}
+        arrays = tuple(position for position, reader in readers.items() if reader is not None)
+        known = {reader for reader in readers.values() if reader is not None}
+        return _Form(known.pop(), arrays) if len(known) == 1 else None

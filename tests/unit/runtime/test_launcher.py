@@ -236,11 +236,14 @@ def test_the_current_stream_is_that_of_the_arrays_framework(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     torch = ModuleType("torch")
-    torch.cuda = SimpleNamespace(  # pyright: ignore[reportAttributeAccessIssue]
-        current_stream=lambda device: SimpleNamespace(cuda_stream=0x10 + device)
-    )
+    public = SimpleNamespace(current_stream=lambda device: SimpleNamespace(cuda_stream=device))
+    private = SimpleNamespace()
+    torch.cuda, torch._C = public, private  # pyright: ignore[reportAttributeAccessIssue]
     monkeypatch.setitem(sys.modules, "torch", torch)
-    tensor_type = type("Tensor", (), {"__module__": "torch", "is_cuda": True, "device": 3})
+    fields = {"__module__": "torch", "is_cuda": True, "device": 3, "get_device": lambda self: 3}
+    tensor_type = type("Tensor", (), fields)
+    assert stream_handle(None, (1.0, tensor_type())) == 3
+    private._cuda_getCurrentRawStream = lambda ordinal: 0x10 + ordinal
     assert stream_handle(None, (1.0, tensor_type())) == 0x13
     tensor_type.is_cuda = False  # pyright: ignore[reportAttributeAccessIssue]
     assert stream_handle(None, (tensor_type(),)) is None

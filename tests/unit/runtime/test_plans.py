@@ -68,8 +68,8 @@ def cuda(monkeypatch: pytest.MonkeyPatch, seen: list[Slots]) -> Iterator[FakeCud
     fake.slot_names = tuple(argument.name for argument in entry_arguments(SAXPY, 32))
     fake.contexts.append(1000)
     torch = ModuleType("torch")
-    torch.cuda = SimpleNamespace(  # pyright: ignore[reportAttributeAccessIssue]
-        current_stream=lambda device: SimpleNamespace(cuda_stream=0x33)
+    torch._C = SimpleNamespace(  # pyright: ignore[reportAttributeAccessIssue]
+        _cuda_getCurrentRawStream=lambda ordinal: 0x33
     )
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(cuda_device, "_bindings", lambda: fake)
