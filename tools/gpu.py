@@ -1,23 +1,29 @@
 """Runs the GPU tests and the benchmarks in one go, on a machine with an NVIDIA GPU.
 
-    python tools/gpu.py [--out FOLDER] [--only tests|bench] [pytest arguments ...]
+    python tools/gpu.py [--out FOLDER] [--only STEP]... [--bench ARGUMENTS] [pytest arguments ...]
 
 It needs no installation: the repository and the packages that it uses only have to be importable
-(`PYTHONPATH`). What each step prints is kept in FOLDER (default build/gpu), and the exit code is 1
-if a step failed.
+(`PYTHONPATH`). What each step prints is kept in FOLDER (default $OUT, or else build/gpu), beside
+the measurements as CSV files and a roofline plot; the exit code is 1 if a step failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS, COMPILE_TIME, BENCH = "tests", "compile-time", "bench"
+PACKAGES = ("xdsl", "numpy", "ml_dtypes", "rich", "pytest", "cuda", "torch")
+"""What the steps import; Triton is one peer less where it is missing."""
 
 
 @dataclass(frozen=True)
@@ -28,63 +34,77 @@ class Step:
     command: tuple[str, ...]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the steps; returns the exit code."""
-    arguments, pytest_arguments = parse_arguments()
-    arguments.out = arguments.out.resolve()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    options, pytest_arguments = make_parser().parse_known_args(arguments)
+    missing = [package for package in PACKAGES if find_spec(package) is None]
+    if missing:
+        print(f"error: {', '.join(missing)} cannot be imported; PYTHONPATH may lead to them")
+        return 1
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
     steps = [
         step
-        for step in all_steps(pytest_arguments, arguments.out)
-        if arguments.only in (None, kind(step))
+        for step in all_steps(pytest_arguments, shlex.split(options.bench), out)
+        if not options.only or step.name in options.only
     ]
-    failed = [step.name for step in steps if run(step, arguments.out) != 0]
+    failed = [step.name for step in steps if run(step, out) != 0]
     print(f"\n{len(steps) - len(failed)} of {len(steps)} steps passed", end="")
     print(f"; failed: {', '.join(failed)}" if failed else "")
     return 1 if failed else 0
 
 
-def parse_arguments() -> tuple[argparse.Namespace, list[str]]:
-    """Our arguments, and those that pytest gets."""
-    parser = argparse.ArgumentParser(description="Run the GPU tests and the benchmarks.")
-    parser.add_argument("--out", type=Path, default=ROOT / "build/gpu", help="folder for logs")
-    parser.add_argument("--only", choices=("tests", "bench"), help="leave the other kind out")
-    return parser.parse_known_args()
+def make_parser() -> argparse.ArgumentParser:
+    """Our arguments; pytest gets those that it does not know."""
+    parser = argparse.ArgumentParser(
+        description="Run the GPU tests and the benchmarks.", allow_abbrev=False
+    )
+    add = parser.add_argument
+    default = Path(os.environ.get("OUT") or ROOT / "build/gpu")
+    add("--out", type=Path, default=default, help="folder for logs and measurements")
+    add(
+        "--only", action="append", default=[], choices=(TESTS, COMPILE_TIME, BENCH),
+        help="run this step; may be repeated (default all)",
+    )  # fmt: skip
+    add("--bench", default="all", help="arguments for `python -m tools.bench` (default all)")
+    return parser
 
 
-def all_steps(pytest_arguments: list[str], out: Path) -> list[Step]:
-    """The GPU tests, then the benchmarks of kernels and of compile times."""
+def all_steps(
+    pytest_arguments: Sequence[str], bench_arguments: Sequence[str], out: Path
+) -> list[Step]:
+    """The GPU tests, compile times, and last the benchmark, whose summary is what one looks for."""
     # One process owns the GPU, so that timings mean something: no xdist.
     options = ("-q", "-p", "no:xdist", "-p", "no:cacheprovider")
     bench = (sys.executable, "-m", "tools.bench")
+    plot = ("--plot", str(out / "roofline.svg")) if find_spec("matplotlib") else ()
     return [
-        Step("tests", (sys.executable, "-m", "pytest", *options, "tests/gpu", *pytest_arguments)),
-        Step("bench", (*bench, "all", "--csv", str(out / "bench.csv"))),
-        Step("compile-time", (*bench, "compile-time")),
+        Step(TESTS, (sys.executable, "-m", "pytest", *options, "tests/gpu", *pytest_arguments)),
+        Step(COMPILE_TIME, (*bench, COMPILE_TIME, "--csv", str(out / "compile-time.csv"))),
+        Step(BENCH, (*bench, *bench_arguments, "--csv", str(out / "bench.csv"), *plot)),
     ]
-
-
-def kind(step: Step) -> str:
-    """`tests` or `bench`."""
-    return "tests" if step.name == "tests" else "bench"
 
 
 def run(step: Step, out: Path) -> int:
     """Run a step, showing and keeping what it prints; returns its exit code."""
-    print(f"== {step.name}: {' '.join(step.command)}", flush=True)
+    print(f"== {step.name}: {shlex.join(step.command)}", flush=True)
     search_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": search_path, "PYTHONUNBUFFERED": "1"}
     started = time.perf_counter()
-    process = subprocess.Popen(
-        step.command, cwd=ROOT, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    assert process.stdout is not None
-    with open(out / f"{step.name}.log", "w", encoding="utf-8") as log:
+    with (
+        open(out / f"{step.name}.log", "w", encoding="utf-8") as log,
+        subprocess.Popen(
+            step.command, cwd=ROOT, env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdout is not None
         for line in process.stdout:
             sys.stdout.write(line)
+            # A run that is cut short leaves what it had printed.
             log.write(line)
-    code = process.wait()
+            log.flush()
+    code = process.returncode
     print(f"== {step.name}: exit code {code} after {time.perf_counter() - started:.1f} s")
     return code
 
