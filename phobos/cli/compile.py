@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import phobos
 from phobos.cli.tool import STANDARD, Reporter, leave, named_number, read_text
-from phobos.driver.levels import Level
+from phobos.driver.levels import CACHED_LEVELS, Level
 from phobos.driver.options import EXTENT_MULTIPLES, INDEX_WIDTHS
 
 if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
     from phobos.driver.options import CompileOptions
 
 _DESCRIPTION = "Compile a .ph program to PTX, with a launch contract (JSON) beside it."
@@ -76,13 +78,13 @@ def main(args: Sequence[str] | None = None) -> int:
         parser.error("the following arguments are required: FILE")
     reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
     if args is not None:
-        return reporter.guard(lambda: _run(given, reporter))
+        return reporter.guard(lambda: _run(given))
     # A process that ends soon has no use for garbage collection.
     gc.disable()
-    leave(reporter.guard(lambda: _run(given, reporter)))
+    leave(reporter.guard(lambda: _run(given)))
 
 
-def _run(given: argparse.Namespace, reporter: Reporter) -> None:
+def _run(given: argparse.Namespace) -> None:
     if given.chip == "list":
         from phobos.driver.listing import chip_table
 
@@ -94,7 +96,7 @@ def _run(given: argparse.Namespace, reporter: Reporter) -> None:
 
         print(pipeline_text(options))
         return
-    _compile(given, options, reporter)
+    _compile(given, options)
 
 
 def _options(given: argparse.Namespace) -> CompileOptions:
@@ -111,32 +113,41 @@ def _options(given: argparse.Namespace) -> CompileOptions:
     )
 
 
-def _compile(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
-    from phobos.driver.compilation import compile_text
+def _compile(given: argparse.Namespace, options: CompileOptions) -> None:
     from phobos.driver.outputs import place_outputs, write_outputs
 
     source = None if given.file == STANDARD else Path(given.file)
     outputs = place_outputs(source, given.output, given.emit)
     text, name = read_text(given.file)
-    passes = None
-    if given.passes is not None:
-        from xdsl.universe import Universe
+    levels = {output.level for output in outputs}
+    is_watched = given.passes is not None or given.timing or given.verify_each or given.debug
+    if not is_watched and levels <= CACHED_LEVELS:
+        from phobos.driver.cached import compile_cached
 
-        from phobos.cli.pass_list import parse_passes
+        ptx, contract = compile_cached(text, name, options)
+        write_outputs(outputs, {Level.PTX: ptx, Level.CONTRACT: contract.dumps()})
+        return
+    from phobos.driver.compilation import compile_text
 
-        passes = parse_passes(given.passes, Universe.get_multiverse().all_passes)
     compilation = compile_text(
         text,
         name,
         options,
-        levels={output.level for output in outputs},
-        passes=passes,
+        levels=levels,
+        passes=None if given.passes is None else _passes(given.passes),
         verify_each=given.verify_each,
     )
     write_outputs(outputs, compilation.levels)
-    reporter.show(compilation.diagnostics, compilation.sources)
     if given.timing:
         print(compilation.timing_table(), file=sys.stderr)
+
+
+def _passes(text: str) -> tuple[ModulePass, ...]:
+    from xdsl.universe import Universe
+
+    from phobos.cli.pass_list import parse_passes
+
+    return parse_passes(text, Universe.get_multiverse().all_passes)
 
 
 if __name__ == "__main__":

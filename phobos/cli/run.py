@@ -86,10 +86,10 @@ def main(args: Sequence[str] | None = None) -> int:
     if given.file.endswith(".ptx") and (given.constants or given.chip):
         parser.error("--set and --chip need the .ph program; the .ptx file is compiled already")
     reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
-    return reporter.guard(lambda: _run(given, reporter))
+    return reporter.guard(lambda: _run(given))
 
 
-def _run(given: argparse.Namespace, reporter: Reporter) -> None:
+def _run(given: argparse.Namespace) -> None:
     module = _module(given)
     from phobos.runtime.trial import Trial, run_trial
 
@@ -105,8 +105,6 @@ def _run(given: argparse.Namespace, reporter: Reporter) -> None:
         is_timed=given.time,
     )
     run_trial(module, trial, print)
-    if module.diagnostics or reporter.as_json:
-        reporter.show(module.diagnostics, None)
 
 
 def _module(given: argparse.Namespace) -> Module:

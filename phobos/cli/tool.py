@@ -43,6 +43,7 @@ class Reporter:
         try:
             body()
             sys.stdout.flush()
+            self.show((), None)
         except BrokenPipeError:
             # The reader of our output has left; keep the interpreter from flushing into nothing.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -16,7 +16,6 @@ class Level(StrEnum):
     CONTRACT = "contract"
     CUBIN = "cubin"
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the level is text, and not machine code."""
-        return self is not Level.CUBIN
+
+CACHED_LEVELS = frozenset({Level.PTX, Level.CONTRACT})
+"""The levels that the kernel cache holds."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from phobos.diagnostics import SourceMap
+from phobos.driver.cached import compile_cached
 from phobos.driver.options import CompileOptions, make_options
 from phobos.driver.sources import read_source
-from phobos.runtime.cache import default_cache
 from phobos.runtime.module import Module, Variant
 from phobos.targets.ptx.contract import Contract
 
@@ -90,15 +90,4 @@ class _Compiler:
             index_bits=variant.index_bits,
             line_info=variant.line_info,
         )
-        store = default_cache() if self.cache else None
-        if store is None:
-            return self._run(options)
-        key = options.key(self.text, self.name)
-        return store.get_or_make(key, lambda: self._run(options))
-
-    def _run(self, options: CompileOptions) -> tuple[str, Contract]:
-        from phobos.driver.compilation import compile_text
-
-        compilation = compile_text(self.text, self.name, options)
-        assert compilation.contract is not None
-        return compilation.ptx, compilation.contract
+        return compile_cached(self.text, self.name, options, cache=self.cache)

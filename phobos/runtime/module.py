@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phobos.diagnostics import Diagnostic, PhobosError, SourceMap
+from phobos.diagnostics import PhobosError, SourceMap
 from phobos.runtime.device import Device, Launch, Program
 from phobos.runtime.launcher import GridArgument, prepare
 from phobos.targets.ptx.contract import Contract, KernelContract, load
@@ -39,7 +39,6 @@ class Module:
     Attributes:
         ptx: the PTX text, compiled as it was asked for.
         contract: how to launch it.
-        diagnostics: the warnings and notes of the compilation.
         sources: the text of the source, for the excerpts of what a launch reports.
 
     A launch may use another variant of the same source, compiled for the extents of the arrays
@@ -53,12 +52,10 @@ class Module:
         *,
         variant: Variant | None = None,
         compile: Compile | None = None,
-        diagnostics: tuple[Diagnostic, ...] = (),
         sources: SourceMap | None = None,
     ) -> None:
         self.ptx = ptx
         self.contract = contract
-        self.diagnostics = diagnostics
         self.sources = sources
         self._variant = variant
         self._compile = compile

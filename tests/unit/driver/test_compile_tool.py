@@ -23,7 +23,9 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.delenv("PHOBOS_CACHE", raising=False)
     monkeypatch.delenv("PHOBOS_CHIP", raising=False)
     monkeypatch.setattr("phobos.runtime.detect.gpu_capability", lambda: None)
 
@@ -216,6 +218,21 @@ def test_the_printed_pipeline_can_be_given_back(run: Run, saxpy: Path) -> None:
     default = run(saxpy, "-o", "-", "--chip", "sm_90")
     assert run(saxpy, "-o", "-", "--chip", "sm_90", "--passes", passes) == default
     assert default[0] == 0
+
+
+def test_a_second_compilation_comes_from_the_cache(
+    run: Run, saxpy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(saxpy, "-o", "-")
+    contract = run(saxpy, "--emit", "contract")
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr("phobos.driver.compilation.compile_text", fail)
+    assert run(saxpy, "-o", "-") == first
+    assert run(saxpy, "--emit", "contract") == contract
+    assert run(saxpy, "-o", "-", "--chip", "sm_90")[0] == 1, "another chip is another entry"
 
 
 def test_timing_goes_to_stderr(run: Run, saxpy: Path) -> None:
