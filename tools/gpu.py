@@ -22,8 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS, COMPILE_TIME, BENCH = "tests", "compile-time", "bench"
-PACKAGES = ("xdsl", "numpy", "ml_dtypes", "rich", "pytest", "cuda", "torch")
-"""What the steps import; Triton is one peer less where it is missing."""
+PACKAGES = ("xdsl", "numpy", "ml_dtypes", "rich", "pytest", "cuda")
+"""What every run needs. The benchmarks say themselves that they need PyTorch."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, pytest_arguments = make_parser().parse_known_args(arguments)
     missing = [package for package in PACKAGES if find_spec(package) is None]
     if missing:
-        print(f"error: {', '.join(missing)} cannot be imported; PYTHONPATH may lead to them")
+        print(f"error: cannot import {', '.join(missing)}; install them or set PYTHONPATH")
         return 1
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)

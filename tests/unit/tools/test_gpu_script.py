@@ -86,5 +86,5 @@ def test_missing_packages_are_named(
     monkeypatch.setattr(gpu, "find_spec", lambda name: None if name in ("xdsl", "rich") else name)
     assert gpu.main(["--out", str(tmp_path)]) == 1
     assert capsys.readouterr().out == (
-        "error: xdsl, rich cannot be imported; PYTHONPATH may lead to them\n"
+        "error: cannot import xdsl, rich; install them or set PYTHONPATH\n"
     )
