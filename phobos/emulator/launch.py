@@ -23,10 +23,10 @@ from phobos.emulator.wave import Dim3, Geometry, Wave
 from phobos.targets.ptx.parse import parse_ptx
 from phobos.targets.ptx.parse.records import Function, Module
 
-CHECKS = frozenset({"bounds", "align", "init", "divergence"})
+CHECKS = frozenset({"bounds", "align", "init", "divergence", "async"})
 """The checks there are. Bounds and alignment are always checked: the emulator cannot go on."""
 
-DEFAULT_CHECKS = ("bounds", "align", "init", "divergence")
+DEFAULT_CHECKS = ("bounds", "align", "init", "divergence", "async")
 _WAVE_THREADS = 65536
 _MAX_THREADS = 1024
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -213,7 +213,14 @@ class Launch:
     def _run_wave(self, program: Any, buffers: GlobalMemory, ctas: np.ndarray) -> None:
         checks = self.options.checks
         threads = len(ctas) * self.geometry.padded
-        memories = Memories(self.layout, buffers, len(ctas), threads, track="init" in checks)
+        memories = Memories(
+            self.layout,
+            buffers,
+            len(ctas),
+            threads,
+            check_init="init" in checks,
+            check_async="async" in checks,
+        )
         wave = Wave(self.geometry, ctas, program.register_bits, memories)
         barriers = Barriers(wave, check_exited="divergence" in checks)
         behind = self.geometry.ctas - int(ctas[-1]) - 1

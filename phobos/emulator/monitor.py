@@ -10,6 +10,7 @@ import numpy.typing as npt
 from phobos.emulator.types import Selection, Value
 
 if TYPE_CHECKING:
+    from phobos.emulator.asynchronous import Copy
     from phobos.emulator.memory.access import Access
     from phobos.emulator.memory.spaces import Space
     from phobos.emulator.memory.store import ByteStore
@@ -29,6 +30,9 @@ class Monitor(Protocol):
         access: Access,
     ) -> None:
         """The selected threads access `access.bytes` bytes at byte indices of `store`."""
+
+    def landed(self, wave: Wave, copy: Copy, done: npt.NDArray[np.bool_]) -> None:
+        """The threads of an asynchronous copy at `done` have waited for it."""
 
     def barrier(
         self, wave: Wave, slots: npt.NDArray[np.intp], threads: npt.NDArray[np.intp]

@@ -39,6 +39,9 @@ _FAMILIES = (
     "atomic",
     "warp",
     "matrix",
+    "matrix_memory",
+    "copy",
+    "wmma",
 )
 for _family in _FAMILIES:
     importlib.import_module(f"phobos.emulator.instructions.{_family}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from phobos.emulator.asynchronous import AsyncCopies
 from phobos.emulator.types import Selection, Value, scalar
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Wave:
         register_bits: list[int],
         memories: Memories,
         monitor: Monitor | None = None,
+        generator: np.random.Generator | None = None,
     ) -> None:
         self.geometry = geometry
         self.ctas = ctas
@@ -99,6 +101,7 @@ class Wave:
         self.everyone: Selection = (
             None if geometry.padded == geometry.threads else np.flatnonzero(self.exists)
         )
+        self.copies = AsyncCopies(self, generator)
         self.memory_version = 0
         self.clock = 0
         self._carry = scalar(np.bool_(False))

@@ -102,13 +102,8 @@ class _AtomicStep:
 
     def __call__(self, wave: Wave, sel: Selection) -> None:
         operands = [[read(wave, sel) for read in vector] for vector in self._readers]
-        address = self._read(wave, sel)
-        store, index = self._space.locate(wave, sel, address, self._access)
+        store, index = self._space.open(wave, sel, self._read(wave, sel), self._access)
         size = self._kind.bytes
-        undefined = store.undefined(index, size, len(self._writers))
-        self._access.check_defined(wave, sel, address, undefined, self._space.name)
-        if wave.monitor is not None:
-            wave.monitor.access(wave, sel, self._space, store, index, self._access)
         count = wave.count(sel)
         where = np.array(np.broadcast_to(index, (count,)))
         for place, write in enumerate(self._writers):
@@ -157,9 +152,7 @@ def _wide(ops: Operands, form: MemoryForm, name: str) -> Step:
         def step(wave: Wave, sel: Selection) -> None:
             count = wave.count(sel)
             operands = [split_wide(reader(wave, sel)) for reader in readers]
-            store, index = space.locate(wave, sel, read(wave, sel), access)
-            if wave.monitor is not None:
-                wave.monitor.access(wave, sel, space, store, index, access)
+            store, index = space.open(wave, sel, read(wave, sel), access)
             view = store.views[8].reshape(-1, 2)
             old = np.empty((count, 2), dtype=np.uint64)
             for thread, place in enumerate(np.broadcast_to(index >> 4, (count,)).tolist()):

@@ -43,18 +43,10 @@ def _ld(ops: Operands) -> Step:
     read = address_reader(ops, 1)
     access = Access(ops, "reads", form.bytes, is_write=False, is_strong=form.is_strong)
     size, dtype = _UNIT[form.type.bits], form.type.dtype
-    count = form.vector
 
     def make(space: Space) -> Step:
         def step(wave: Wave, sel: Selection) -> None:
-            address = read(wave, sel)
-            store, index = space.locate(wave, sel, address, access)
-            if store.shadow is not None:
-                undefined = store.undefined(index, size, count)
-                if undefined is not None:
-                    access.check_defined(wave, sel, address, undefined, space.name)
-            if wave.monitor is not None:
-                wave.monitor.access(wave, sel, space, store, index, access)
+            store, index = space.open(wave, sel, read(wave, sel), access)
             for element, write in enumerate(writers):
                 if write is not None:
                     write(wave, sel, store.load(index, size, element).view(dtype))
@@ -75,15 +67,13 @@ def _st(ops: Operands) -> Step:
     elements = _elements(ops, ops.operand(1), form)
     readers = [ops.reader(element, _raw(ops, form.type)) for element in elements]
     read = address_reader(ops, 0)
-    access = Access(ops, "writes", form.bytes, is_write=True, is_strong=form.is_strong)
+    access = _store_access(ops, form)
     size = _UNIT[form.type.bits]
 
     def make(space: Space) -> Step:
         def step(wave: Wave, sel: Selection) -> None:
             values = [reader(wave, sel) for reader in readers]
-            store, index = space.locate(wave, sel, read(wave, sel), access)
-            if wave.monitor is not None:
-                wave.monitor.access(wave, sel, space, store, index, access)
+            store, index = space.open(wave, sel, read(wave, sel), access)
             for element, value in enumerate(values):
                 store.store(index, size, value, element)
             wave.memory_version += 1
@@ -91,6 +81,10 @@ def _st(ops: Operands) -> Step:
         return step
 
     return in_space(ops, form.space, 0, make)
+
+
+def _store_access(ops: Operands, form: MemoryForm) -> Access:
+    return Access(ops, "writes", form.bytes, is_write=True, is_strong=form.is_strong, is_read=False)
 
 
 def _raw(ops: Operands, kind: ScalarType) -> ScalarType:
@@ -104,11 +98,7 @@ def _load_wide(ops: Operands, form: MemoryForm) -> Step:
 
     def make(space: Space) -> Step:
         def step(wave: Wave, sel: Selection) -> None:
-            address = read(wave, sel)
-            store, index = space.locate(wave, sel, address, access)
-            access.check_defined(wave, sel, address, store.undefined(index, 8, 2), space.name)
-            if wave.monitor is not None:
-                wave.monitor.access(wave, sel, space, store, index, access)
+            store, index = space.open(wave, sel, read(wave, sel), access)
             halves = (store.load(index, 8, element) for element in (0, 1))
             write(wave, sel, join_wide(wave.count(sel), *halves))
 
@@ -119,14 +109,12 @@ def _load_wide(ops: Operands, form: MemoryForm) -> Step:
 
 def _store_wide(ops: Operands, form: MemoryForm) -> Step:
     value, read = ops.read(1, form.type), address_reader(ops, 0)
-    access = Access(ops, "writes", 16, is_write=True, is_strong=form.is_strong)
+    access = _store_access(ops, form)
 
     def make(space: Space) -> Step:
         def step(wave: Wave, sel: Selection) -> None:
             low, high = split_wide(value(wave, sel))
-            store, index = space.locate(wave, sel, read(wave, sel), access)
-            if wave.monitor is not None:
-                wave.monitor.access(wave, sel, space, store, index, access)
+            store, index = space.open(wave, sel, read(wave, sel), access)
             store.store(index, 8, low, 0)
             store.store(index, 8, high, 1)
             wave.memory_version += 1

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from phobos.diagnostics import Note
 from phobos.emulator.decode import Operands
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.types import Selection, Value
@@ -17,7 +18,7 @@ from phobos.emulator.wave import Wave
 class Access:
     """A memory access: `bytes` at once, checked for bounds and alignment as a whole.
 
-    `verb` is `reads`, `writes` or `updates`.
+    `verb` is `reads`, `writes` or `updates`; the flags say the same to the checks.
     """
 
     operands: Operands
@@ -26,6 +27,17 @@ class Access:
     is_write: bool
     is_strong: bool = False
     is_atomic: bool = False
+    is_read: bool = True
+
+    @property
+    def unit(self) -> int:
+        """Bytes of the elements that the access is made of, as the store has views of them."""
+        return min(self.bytes, 8)
+
+    @property
+    def count(self) -> int:
+        """Elements of an access."""
+        return max(1, self.bytes // 8)
 
     def fault(
         self,
@@ -35,6 +47,7 @@ class Access:
         address: Value,
         bad: np.ndarray,
         explain: str,
+        notes: tuple[Note, ...] = (),
     ) -> NoReturn:
         """Raise the finding for the first thread where `bad` holds.
 
@@ -50,6 +63,7 @@ class Access:
             f"{self.verb} {self.bytes} byte{'s' if self.bytes > 1 else ''} at {where:#x}, "
             f"{explain}",
             address=where,
+            notes=notes,
         )
 
     def check_alignment(self, wave: Wave, sel: Selection, address: Value) -> None:
@@ -67,20 +81,6 @@ class Access:
                 address,
                 bad,
                 f"which is no multiple of {self.bytes}",
-            )
-
-    def check_defined(
-        self, wave: Wave, sel: Selection, address: Value, undefined: np.ndarray | None, name: str
-    ) -> None:
-        """Raise if any byte read was never written."""
-        if undefined is not None:
-            self.fault(
-                FindingKind.UNINITIALISED,
-                wave,
-                sel,
-                address,
-                undefined,
-                f"in {name}, which nothing wrote before",
             )
 
 

@@ -72,9 +72,7 @@ class GlobalMemory:
     def poison(self, buffer: Buffer) -> None:
         """Make every byte of the buffer count as never written, and hold a NaN pattern."""
         if self.store.shadow is None:
-            self.store.track()
-            assert self.store.shadow is not None
-            self.store.shadow[:] = 0
+            self.store.track(undefined=False)
         assert self.store.shadow is not None
         self.store.shadow[buffer.start : buffer.start + buffer.size] = 1
         self.bytes_of(buffer)[:] = 0xFF

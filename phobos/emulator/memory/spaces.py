@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from phobos.diagnostics import Note
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.memory.access import Access, extremes
 from phobos.emulator.memory.buffers import GlobalMemory
 from phobos.emulator.memory.layout import Layout, Region
 from phobos.emulator.memory.regions import LOW_32
-from phobos.emulator.memory.store import ByteStore
+from phobos.emulator.memory.store import IN_FLIGHT, UNDEFINED, ByteStore
 from phobos.emulator.types import Selection, Value
 from phobos.emulator.wave import Wave
+
+if TYPE_CHECKING:
+    from phobos.emulator.asynchronous import Copy
 
 _STRIDE = 128
 
@@ -22,23 +28,35 @@ class Memories:
     """The memories that a wave sees: global memory for all, shared per CTA, local per thread."""
 
     def __init__(
-        self, layout: Layout, buffers: GlobalMemory, ctas: int, threads: int, *, track: bool
+        self,
+        layout: Layout,
+        buffers: GlobalMemory,
+        ctas: int,
+        threads: int,
+        *,
+        check_init: bool,
+        check_async: bool,
     ) -> None:
         self.layout = layout
         self.buffers = buffers
-        self.shared = PrivateMemory("shared", layout.shared, ctas, track=track)
-        self.local = PrivateMemory("local", layout.local, threads, track=track)
+        shadowed = check_init or check_async
+        self.shared = PrivateMemory(
+            "shared", layout.shared, ctas, track=shadowed, undefined=check_init
+        )
+        self.local = PrivateMemory("local", layout.local, threads, track=check_init, undefined=True)
 
 
 class PrivateMemory:
     """One copy of a region for each of its holders: CTAs for shared memory, threads for local."""
 
-    def __init__(self, space: str, region: Region, copies: int, *, track: bool) -> None:
+    def __init__(
+        self, space: str, region: Region, copies: int, *, track: bool, undefined: bool
+    ) -> None:
         self.space = space
         self.region = region
         self.copies = copies
         self.stride = -(-region.size // _STRIDE) * _STRIDE
-        self.store = ByteStore(self.stride * copies, track=track)
+        self.store = ByteStore(self.stride * copies, track=track, undefined=undefined)
         self._owners = region.owners()
         self._is_dense = len(region.names) == 1 and bool(self._owners.all())
 
@@ -89,6 +107,75 @@ class Space(ABC):
         self, wave: Wave, sel: Selection, address: Value, access: Access
     ) -> tuple[ByteStore, Value]:
         """The store and the byte indices in it; raises for addresses that the space lacks."""
+
+    def open(
+        self, wave: Wave, sel: Selection, address: Value, access: Access
+    ) -> tuple[ByteStore, Value]:
+        """Like `locate`, but for an access that happens now: all checks look at it."""
+        store, index = self.locate(wave, sel, address, access)
+        if store.shadow is not None and (access.is_read or wave.copies.are_pending):
+            marks = store.marked(index, access.unit, access.count)
+            if marks is not None:
+                self._check_marks(wave, sel, address, access, store, index, marks)
+        if wave.monitor is not None:
+            wave.monitor.access(wave, sel, self, store, index, access)
+        return store, index
+
+    def _check_marks(
+        self,
+        wave: Wave,
+        sel: Selection,
+        address: Value,
+        access: Access,
+        store: ByteStore,
+        index: Value,
+        marks: npt.NDArray[np.bool_],
+    ) -> None:
+        """Report the first access to bytes that were never written or are in flight."""
+        shadow = store.shadow
+        assert shadow is not None
+        for place in np.flatnonzero(marks).tolist():
+            start = int(index if index.ndim == 0 else index[place])
+            mine = shadow[start : start + access.bytes]
+            bad = np.zeros(place + 1, dtype=np.bool_)
+            bad[place] = True
+            if wave.copies.are_pending and (mine & IN_FLIGHT).any():
+                byte = start + int(np.argmax(mine & IN_FLIGHT))
+                found = wave.copies.find(store, byte)
+                if found is not None:
+                    self._report_in_flight(wave, sel, address, access, bad, *found)
+            if access.is_read and (mine & UNDEFINED).any():
+                access.fault(
+                    FindingKind.UNINITIALISED,
+                    wave,
+                    sel,
+                    address,
+                    bad,
+                    f"in {self.name}, which nothing wrote before",
+                )
+
+    def _report_in_flight(
+        self,
+        wave: Wave,
+        sel: Selection,
+        address: Value,
+        access: Access,
+        bad: npt.NDArray[np.bool_],
+        copy: Copy,
+        thread: int,
+    ) -> None:
+        geometry = wave.geometry
+        owner = geometry.thread_index(thread % geometry.padded)
+        note = Note(f"the copy was issued by thread {owner} here", copy.operands.location)
+        access.fault(
+            FindingKind.RACE,
+            wave,
+            sel,
+            address,
+            bad,
+            f"in {self.name}, while an asynchronous copy to it was not waited for",
+            (note,),
+        )
 
 
 class GlobalSpace(Space):

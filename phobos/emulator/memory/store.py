@@ -15,21 +15,32 @@ SHIFTS: Mapping[int, np.int64] = {1: np.int64(0), 2: np.int64(1), 4: np.int64(2)
 _GRANULE = 16
 
 
-class ByteStore:
-    """`size` bytes, zeroed. With `track`, every byte starts as never written."""
+UNDEFINED = np.uint8(1)
+"""Shadow bit of bytes that nothing wrote."""
 
-    def __init__(self, size: int, *, track: bool) -> None:
+IN_FLIGHT = np.uint8(2)
+"""Shadow bit of bytes that an asynchronous copy is about to write."""
+
+
+class ByteStore:
+    """`size` bytes, zeroed.
+
+    With `track` there is a shadow: a byte beside each byte, whose bits say what is wrong with it.
+    At first every byte counts as never written if `undefined` is set.
+    """
+
+    def __init__(self, size: int, *, track: bool, undefined: bool = True) -> None:
         rounded = -(-max(size, 1) // _GRANULE) * _GRANULE
         self.bytes: npt.NDArray[np.uint8] = np.zeros(rounded, dtype=np.uint8)
         self.views = _views(self.bytes)
         self.shadow: npt.NDArray[np.uint8] | None = None
         self._shadow_views: dict[int, np.ndarray] = {}
         if track:
-            self.track()
+            self.track(undefined=undefined)
 
-    def track(self) -> None:
-        """Start to track which bytes were written, all of them counting as not."""
-        self.shadow = np.ones(len(self.bytes), dtype=np.uint8)
+    def track(self, *, undefined: bool) -> None:
+        """Start the shadow; `undefined` says whether the bytes so far count as written."""
+        self.shadow = np.full(len(self.bytes), UNDEFINED if undefined else 0, dtype=np.uint8)
         self._shadow_views = _views(self.shadow)
 
     def load(self, index: Value, size: int, element: int = 0) -> Value:
@@ -53,8 +64,23 @@ class ByteStore:
         if self.shadow is not None:
             self.shadow[goal] = self.shadow[origin]
 
-    def undefined(self, index: Value, size: int, count: int) -> npt.NDArray[np.bool_] | None:
-        """Where `count` elements of `size` bytes were not all written; None if all were."""
+    def mark_written(self, index: npt.NDArray[np.int64]) -> None:
+        """Clear the mark of bytes that were never written."""
+        if self.shadow is not None:
+            self.shadow[index] &= ~UNDEFINED
+
+    def start_flight(self, index: npt.NDArray[np.int64]) -> None:
+        """Mark bytes that an asynchronous copy is about to write."""
+        if self.shadow is not None:
+            self.shadow[index] |= IN_FLIGHT
+
+    def end_flight(self, index: npt.NDArray[np.int64]) -> None:
+        """Clear the mark of an asynchronous copy."""
+        if self.shadow is not None:
+            self.shadow[index] &= ~IN_FLIGHT
+
+    def marked(self, index: Value, size: int, count: int) -> npt.NDArray[np.bool_] | None:
+        """Where `count` elements of `size` bytes have a mark in the shadow; None if nowhere."""
         if self.shadow is None:
             return None
         base = index >> SHIFTS[size]
