@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import phobos
+from phobos.frontend.builtins import BUILTIN_FUNCTIONS, PLANNED, PLANNED_FOLDS
 from tests.support.doc_blocks import Block, blocks_of, commands_of, matches, run_command
 from tests.support.run_lines import call_tool
 
@@ -94,3 +95,15 @@ def test_an_example_begins_by_saying_what_it_teaches(path: Path) -> None:
     header = takewhile(lambda line: line.startswith("//"), path.read_text().splitlines())
     first_words = {line.removeprefix("// ").split(" ", 1)[0] for line in header}
     assert {"Teaches:", "Launch"} <= first_words
+
+
+def test_the_language_page_lists_what_does_not_compile_yet() -> None:
+    page = (ROOT / "docs/language.md").read_text()
+    section = page[page.index("## What does not compile yet") :]
+    listed = set(re.findall(r"`([a-z_0-9]+)`", section))
+    assert listed & BUILTIN_FUNCTIONS == PLANNED | PLANNED_FOLDS
+
+
+def test_the_language_page_names_every_builtin() -> None:
+    words = set(re.findall(r"[a-z_0-9]+", (ROOT / "docs/language.md").read_text()))
+    assert BUILTIN_FUNCTIONS - words == set()
