@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, TensorType, i1, i32
@@ -161,6 +162,63 @@ class TransposeOp(IRDLOperation):
             raise VerifyException("tile.transpose does not convert elements")
 
 
+def keeps_bits(source: tuple[int, ...], result: tuple[int, ...]) -> bool:
+    """Whether a reshape moves whole bits of the coordinates and so is linear.
+
+    Both shapes are cut where their products from the left agree; in each piece all axes but the
+    first of more than one element must be powers of two.
+    """
+    left, right = list(source), list(result)
+    while left and right:
+        one, other = [left.pop(0)], [right.pop(0)]
+        while prod(one) != prod(other):
+            shorter, rest = (one, left) if prod(one) < prod(other) else (other, right)
+            if not rest:
+                return False
+            shorter.append(rest.pop(0))
+        if one != other and not (_is_binary(one) and _is_binary(other)):
+            return False
+    return all(extent == 1 for extent in (*left, *right))
+
+
+def _is_binary(extents: Sequence[int]) -> bool:
+    inner = [extent for extent in extents if extent != 1][1:]
+    return all(extent & (extent - 1) == 0 for extent in inner)
+
+
+@irdl_op_definition
+class ReshapeOp(IRDLOperation):
+    """The elements of a tile in row-major order in another shape of as many elements.
+
+    Only where this moves whole bits of the coordinates (`keeps_bits`), as it does between
+    extents that are powers of two.
+    `%u = tile.reshape %t : tensor<4x16xf32> -> tensor<64xf32>`
+    """
+
+    name = "tile.reshape"
+
+    value = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, result_type: TensorType):
+        super().__init__(operands=[value], result_types=[result_type])
+
+    def verify_(self) -> None:
+        """Refuses another number of elements, other elements, and shapes that mix bits."""
+        source, result = _shapes(self)
+        if prod(source) != prod(result):
+            raise VerifyException(f"tile.reshape of {source} does not give {result}")
+        if not keeps_bits(source, result):
+            raise VerifyException(f"tile.reshape of {source} to {result} is not linear in bits")
+        if (
+            cast(TensorType, self.value.type).element_type
+            != cast(TensorType, self.result.type).element_type
+        ):
+            raise VerifyException("tile.reshape does not convert elements")
+
+
 @irdl_op_definition
 class IotaOp(IRDLOperation):
     """The coordinate of each element along an axis, as i32: `%i = tile.iota [1] : T`."""
@@ -183,5 +241,5 @@ class IotaOp(IRDLOperation):
             raise VerifyException("tile.iota counts in i32 along one axis")
 
 
-SHAPING = (ReduceOp, PartialReduceOp, TransposeOp, IotaOp)
+SHAPING = (ReduceOp, PartialReduceOp, TransposeOp, ReshapeOp, IotaOp)
 """The ops of this file, for the dialect."""

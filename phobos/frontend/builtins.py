@@ -153,6 +153,8 @@ _TILE_BUILTINS = (
     TileBuiltin("rowmax", "rowmax(t)", 1, 1),
     TileBuiltin("rowmin", "rowmin(t)", 1, 1),
     TileBuiltin("transpose", "transpose(t)", 1, 1),
+    TileBuiltin("reshape", "reshape(t, R, C)", 2, None),
+    TileBuiltin("flat", "flat(t)", 1, 1),
     TileBuiltin("iota", "iota(n)` or `iota<1>(R, C)", 1, None, ast.IntArgument),
     TileBuiltin("full", "full(value, R, C)", 2, None, ast.TypeArgument),
     TileBuiltin("tril", "tril(t)` or `tril(t, diagonal)", 1, 2),
@@ -208,7 +210,7 @@ PLANNED_FOLDS = frozenset({"argmax", "argmin", "scan"})
 PLANNED: frozenset[str] = frozenset(
     {
         *("pow", "erf", "brev", "byteperm", "f16bits", "rowargmax"),
-        *("cumsum", "scan", "scanmax", "reshape", "flat", "gather", "cat", "sort", "topk"),
+        *("cumsum", "scan", "scanmax", "gather", "cat", "sort", "topk"),
         *("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"),
         *("atomic_exchange", "atomic_cas", "load_acquire", "store_release", "grid_barrier"),
         *("assert", "print"),

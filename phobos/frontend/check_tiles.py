@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from phobos.diagnostics import Location
+from phobos.dialects.shaping import keeps_bits
 from phobos.frontend import ast
 from phobos.frontend.builtins import FOLDS, Fold, TileBuiltin
 from phobos.frontend.check_slices import Access, check_access, check_tile, check_tile_shape
@@ -18,6 +20,7 @@ from phobos.frontend.typed_tiles import (
     Contraction,
     Iota,
     PaddedRead,
+    Reshape,
     TileFold,
     Transpose,
     Valid,
@@ -190,6 +193,37 @@ def _dims(checker: Checker, node: ast.Call, written: Sequence[ast.Expression]) -
     if not check_tile_shape(checker, shape, node.span):
         return None
     return Expr(TileType(I32, shape), ast.anchor(node))
+
+
+def _reshape(checker: Checker, node: ast.Call) -> Expr:
+    value = _tile(checker, node, node.args[0])
+    made = _dims(checker, node, node.args[1:])
+    if value is None or made is None:
+        return _poison(node)
+    return _in_shape(checker, node, value, _shape(made))
+
+
+def _flat(checker: Checker, node: ast.Call) -> Expr:
+    value = _tile(checker, node, node.args[0])
+    if value is None:
+        return _poison(node)
+    return _in_shape(checker, node, value, (prod(_shape(value)),))
+
+
+def _in_shape(checker: Checker, node: ast.Call, value: Expr, shape: tuple[int, ...]) -> Expr:
+    if prod(shape) != prod(_shape(value)):
+        return checker.fail(
+            node.span,
+            f"{value.type} has {prod(_shape(value))} elements, the new shape {prod(shape)}",
+            help="the extents of the new shape multiply to as many elements",
+        )
+    if not keeps_bits(_shape(value), shape):
+        return checker.unsupported(
+            node.span,
+            f"a reshape between extents that are no powers of two, as here from"
+            f" {value.type} to [{', '.join(map(str, shape))}], is",
+        )
+    return Reshape(TileType(element_of(value.type), shape), ast.anchor(node), value)
 
 
 def _iota(checker: Checker, node: ast.Call) -> Expr:
@@ -405,6 +439,8 @@ _RULES: dict[str, Callable[[Checker, ast.Call], Expr]] = {
     "rowmax": _row_fold(FOLDS["max"]),
     "rowmin": _row_fold(FOLDS["min"]),
     "transpose": _transpose,
+    "reshape": _reshape,
+    "flat": _flat,
     "iota": _iota,
     "full": _full,
     "tril": _triangle(BinaryOp.LESS_EQUAL),

@@ -12,13 +12,21 @@ from phobos.diagnostics import Location
 from phobos.dialects import tile
 from phobos.dialects.collective import ReduceKind, ReduceKindAttr
 from phobos.dialects.contraction import DotOp
-from phobos.dialects.shaping import AxesAttr, IotaOp, ReduceOp, TransposeOp
+from phobos.dialects.shaping import AxesAttr, IotaOp, ReduceOp, ReshapeOp, TransposeOp
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion
 from phobos.frontend.emit_types import type_attr
 from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp
 from phobos.frontend.typed import Expr, Literal, TensorParameter
-from phobos.frontend.typed_tiles import Contraction, Iota, PaddedRead, TileFold, Transpose, Valid
+from phobos.frontend.typed_tiles import (
+    Contraction,
+    Iota,
+    PaddedRead,
+    Reshape,
+    TileFold,
+    Transpose,
+    Valid,
+)
 from phobos.frontend.types import BOOL, I32, INDEX, U32, TileType, element_of
 
 _KINDS = {kind.value: ReduceKindAttr(kind) for kind in ReduceKind}
@@ -33,6 +41,13 @@ def _fold(emitter: Emitter, expr: TileFold) -> SSAValue:
 def _transpose(emitter: Emitter, expr: Transpose) -> SSAValue:
     value = emitter.expression(expr.value)
     return emitter.value(TransposeOp, (value,), type_attr(expr.type), expr.place)
+
+
+def _reshape(emitter: Emitter, expr: Reshape) -> SSAValue:
+    value = emitter.expression(expr.value)
+    if expr.type == expr.value.type:
+        return value
+    return emitter.value(ReshapeOp, (value,), type_attr(expr.type), expr.place)
 
 
 def _iota(emitter: Emitter, expr: Iota) -> SSAValue:
@@ -143,6 +158,7 @@ def _size(emitter: Emitter, tensor: TensorParameter, axis: int, place: Location)
 TILE_RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     TileFold: _fold,
     Transpose: _transpose,
+    Reshape: _reshape,
     Iota: _iota,
     Contraction: _contraction,
     Valid: _valid,

@@ -24,6 +24,13 @@ class Transpose(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Reshape(Expr):
+    """The elements of a tile in row-major order in another shape."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Iota(Expr):
     """The coordinate of each element along an axis."""
 

@@ -11,9 +11,9 @@ branches and loops, form a class and share one layout. The layout puts consecuti
 into consecutive lanes, in vectors as wide as the class's accesses can use, and warps along
 axes that are not folded where there are such. The operand of a broadcast takes the layout of
 the result with the repeated axes dropped, so that repeating is free; so does the result of a
-fold, and a transposed tile that nothing else decides. A contraction decides the layout of
-what it sums in, and wants its operands as its instruction has them. Where two ask for
-different layouts, a `tile.convert_layout` bridges them.
+fold, and a transposed or reshaped tile that nothing else decides. A contraction decides the
+layout of what it sums in, and wants its operands as its instruction has them. Where two ask
+for different layouts, a `tile.convert_layout` bridges them.
 
 Precondition: `ph-analyze-extents`. Postcondition: every tile type carries a layout.
 Cost: two walks and a union-find, about 4 us an op with tiles.
@@ -39,12 +39,12 @@ from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
-from phobos.dialects.shaping import ReduceOp, TransposeOp
+from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import retype
 from phobos.layout import LinearLayout, elementwise_layout, slice_layout
-from phobos.layout.algebra import transpose
+from phobos.layout.algebra import pad_to_pow2, reshape, transpose
 from phobos.layout.build import thread_bits
 from phobos.layout.contraction import Contraction, fma_contraction, lift, mma_contraction
 from phobos.layout.fragments import REGISTER_BITS
@@ -76,8 +76,8 @@ class _TileClass:
     """Broadcasts whose operand is in the class."""
     folded: list[ReduceOp] = field(default_factory=list)
     """Folds whose result is in the class."""
-    turned: list[TransposeOp] = field(default_factory=list)
-    """Transpositions whose result is in the class."""
+    turned: list[TransposeOp | ReshapeOp] = field(default_factory=list)
+    """Transpositions and reshapes whose result is in the class."""
     dots: list[DotOp] = field(default_factory=list)
     """Contractions that sum in the class."""
     folded_axes: set[int] = field(default_factory=set)
@@ -100,6 +100,8 @@ def assign_layouts(kernel: gpu.FuncOp) -> None:
                 _bridge_operand(op, slice_layout(_layout(op.result), _unit_axes(op.value)))
             case TransposeOp():
                 _bridge_operand(op, turned(_layout(op.result)))
+            case ReshapeOp():
+                _bridge_operand(op, reshaped(_layout(op.result), op.value))
             case ReduceOp():
                 _bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
             case DotOp():
@@ -149,7 +151,7 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
             classes[class_of[op.value]].repeated.append(op)
         elif isinstance(op, DotOp):
             classes[class_of[op.result]].dots.append(op)
-        elif isinstance(op, TransposeOp):
+        elif isinstance(op, TransposeOp | ReshapeOp):
             classes[class_of[op.result]].turned.append(op)
         elif isinstance(op, ReduceOp):
             classes[class_of[op.result]].folded.append(op)
@@ -160,7 +162,9 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
 def _equal_layouts(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     """Pairs of tiles that an op forces to have one layout."""
     match op:
-        case tile.BroadcastOp() | tile.ConvertLayoutOp() | ReduceOp() | TransposeOp():
+        case tile.BroadcastOp() | tile.ConvertLayoutOp() | ReduceOp():
+            return
+        case TransposeOp() | ReshapeOp():
             return
         case DotOp():
             yield op.c, op.result
@@ -218,7 +222,10 @@ def _choose(
         for turn in tiles.turned:
             source = class_of[turn.value]
             if not tiles.accesses and source not in asked - chosen.keys():
-                return turned(choose(source))
+                layout = choose(source)
+                if isinstance(turn, TransposeOp):
+                    return turned(layout)
+                return reshaped(layout, turn.result)
         return None
 
     return [choose(number) for number in range(len(classes))]
@@ -252,6 +259,12 @@ def turned(layout: LinearLayout) -> LinearLayout:
     """A layout with its last two axes exchanged."""
     rank = layout.rank
     return transpose(layout, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def reshaped(layout: LinearLayout, value: SSAValue) -> LinearLayout:
+    """A layout with its row-major elements in the shape of a tile."""
+    assert isinstance(value.type, TensorType)
+    return reshape(layout, pad_to_pow2(value.type.get_shape()))
 
 
 def _own_layout(tiles: _TileClass, threads: int) -> LinearLayout:

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.collective import ReduceKind
-from phobos.dialects.shaping import IotaOp, PartialReduceOp, ReduceOp, TransposeOp
+from phobos.dialects.shaping import IotaOp, PartialReduceOp, ReduceOp, ReshapeOp, TransposeOp
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout, slice_layout
 from phobos.layout.convert import Conversion, Movement, ShufflePlan, plan_conversion
@@ -242,8 +242,8 @@ def _source_lane(low: Lowering, plan: ShufflePlan) -> SSAValue:
 
 
 def _transpose(low: Lowering, op: Operation) -> None:
-    """The result has the operand's layout with the axes exchanged: the registers are the same."""
-    assert isinstance(op, TransposeOp)
+    """The result has the operand's layout with other axes: the registers are the same."""
+    assert isinstance(op, TransposeOp | ReshapeOp)
     low.set_share(op.result, low.share(op.value))
 
 
@@ -268,5 +268,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     PartialReduceOp: _fold,
     tile.ConvertLayoutOp: _convert,
     TransposeOp: _transpose,
+    ReshapeOp: _transpose,
     IotaOp: _iota,
 }
