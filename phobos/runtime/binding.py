@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phobos.diagnostics import PhobosError, did_you_mean
+from phobos.runtime.abi import row_major_strides
 from phobos.runtime.arrays import ArrayView, is_array, view_of
 from phobos.runtime.device import BoundArgument, BoundScalar, BoundTensor
 from phobos.runtime.dtypes import FLOATS, integer_range
@@ -55,9 +56,10 @@ class Binding:
 
     @property
     def index_bits(self) -> int:
-        """The index width that all sizes need: 32 or 64."""
-        sizes = (extent for view in self.views for extent in view.shape)
-        return 32 if max(sizes, default=0) <= _MAX_INDEX32 else 64
+        """The index width that all sizes and strides need: 32 or 64."""
+        shapes = [view.shape for view in self.views]
+        fields = (field for shape in shapes for field in (*shape, *row_major_strides(shape)))
+        return 32 if max(fields, default=0) <= _MAX_INDEX32 else 64
 
     @property
     def names(self) -> dict[str, int]:

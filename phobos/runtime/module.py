@@ -145,7 +145,7 @@ def _check_index(contract: Contract, kernel: str, index_bits: int) -> None:
         raise PhobosError.at(
             None,
             f"`{kernel}` was compiled with an index of {contract.index_bits} bits, and an extent "
-            "of the arrays passed is larger than that",
+            "or stride of the arrays passed is larger than that",
             help=f"compile it with --index-bits {index_bits}",
         )
 

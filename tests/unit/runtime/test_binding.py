@@ -115,6 +115,20 @@ def test_an_extent_beyond_32_bits_asks_for_a_wide_index() -> None:
     assert bind(SAXPY, (*arrays, 1.0), {}).index_bits == 32
 
 
+def test_a_stride_beyond_32_bits_asks_for_a_wide_index() -> None:
+    dims = tuple(Dimension(name, None) for name in "BMN")
+    kernel = KernelContract("k", 32, (TensorParameter("a", "f32", dims, Access.READ),))
+
+    def width(*shape: int) -> int:
+        array = SimpleNamespace(
+            __cuda_array_interface__={"data": (0x100, False), "typestr": "<f4", "shape": shape}
+        )
+        return bind(kernel, (array,), {}).index_bits
+
+    assert width(2, 60000, 60000) == 64
+    assert width(60000, 2, 60000) == 32
+
+
 def test_in_place_is_allowed_and_partial_overlap_is_not() -> None:
     buffer = vector(200)
     bind(SAXPY, (buffer[:100], vector(), buffer[:100], 1.0), {})
