@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phobos.diagnostics import listening, tell
 from phobos.driver.options import CompileOptions
 from phobos.runtime.cache import Compiled, default_cache
 
@@ -11,12 +12,19 @@ def compile_cached(
 ) -> Compiled:
     """The PTX and the contract of a source, from the kernel cache if that has them.
 
-    Raises PhobosError with everything that is wrong with the source.
+    What gives warnings is not kept there, so that it gives them again. Raises PhobosError with everything that is wrong with the source.
     """
     store = default_cache() if cache else None
     if store is None:
         return _compile(text, name, options)
-    return store.get_or_make(options.key(text, name), lambda: _compile(text, name, options))
+    with listening() as listener:
+        made = store.get_or_make(
+            options.key(text, name),
+            lambda: _compile(text, name, options),
+            keep=lambda: not listener.diagnostics,
+        )
+    tell(*listener.diagnostics, sources=listener.sources)
+    return made
 
 
 def _compile(text: str, name: str, options: CompileOptions) -> Compiled:

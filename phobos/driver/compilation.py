@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from phobos.diagnostics import PhobosError, SourceMap
+from phobos.diagnostics import Diagnostic, PhobosError, SourceMap, listening, tell
 from phobos.driver.levels import Level
 from phobos.driver.options import CompileOptions
 from phobos.faults import diagnose, verify_located
@@ -49,6 +49,7 @@ class Compilation:
         sources: its text and spans, for the excerpts of diagnostics.
         levels: the text of each level that was asked for; `cubin` is bytes.
         contract: how to launch the kernels, if the compilation went as far as PTX.
+        diagnostics: warnings and notes, which whoever listens is told as well.
         times: the steps in order, with what each took.
     """
 
@@ -57,6 +58,7 @@ class Compilation:
     sources: SourceMap
     levels: dict[Level, str | bytes] = field(default_factory=dict)
     contract: Contract | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
     times: list[StepTime] = field(default_factory=list)
 
     @property
@@ -92,8 +94,10 @@ def compile_text(
     compilation = Compilation(options, name, sources)
     run = _Run(compilation, text, frozenset(levels), passes, verify_each)
     try:
-        with _collected_later():
+        with listening() as listener, _collected_later():
             run.go()
+        compilation.diagnostics = tuple(listener.diagnostics)
+        tell(*compilation.diagnostics, sources=sources)
     except PhobosError as error:
         error.with_sources(sources)
         raise

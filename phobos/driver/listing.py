@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phobos.diagnostics import PhobosError
 from phobos.driver.options import CompileOptions, resolve_chip
 
 
@@ -9,13 +10,18 @@ def chip_table() -> str:
     """The supported chips, a line each, with the one that is taken by default marked."""
     from phobos.targets.ptx.chips import CHIPS
 
-    default, source = resolve_chip(None)
+    try:
+        default, source = resolve_chip(None)
+        mark = f"  default ({source.value})"
+    except PhobosError:
+        # PHOBOS_CHIP names none; whoever asks for the list may be about to mend that.
+        default, mark = None, ""
     lines = [f"{'chip':<8}{'PTX':<6}{'shared memory a CTA':>20}  {'threads an SM':>13}"]
     for chip in CHIPS.values():
         version = ".".join(map(str, chip.ptx_version))
         shared = f"{chip.max_dynamic_shared // 1024} KB"
-        mark = f"  default ({source.value})" if chip.name == default else ""
-        lines.append(f"{chip.name:<8}{version:<6}{shared:>20}  {chip.max_threads_per_sm:>13}{mark}")
+        line = f"{chip.name:<8}{version:<6}{shared:>20}  {chip.max_threads_per_sm:>13}"
+        lines.append(line + (mark if chip.name == default else ""))
     return "\n".join(lines)
 
 

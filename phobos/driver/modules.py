@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from phobos.diagnostics import SourceMap
+from phobos.diagnostics import PhobosWarning, SourceMap, listening, render
 from phobos.driver.cached import compile_cached
 from phobos.driver.options import CompileOptions, make_options
 from phobos.driver.sources import read_source
@@ -48,7 +49,8 @@ def compile(
     default index width concern `.ptx` and `.contract` alone: a launch through the module takes
     the variant of the source that its extents allow, and compiles it on first use.
 
-    Raises PhobosError, whose text is the diagnostic, if the source or an option is wrong.
+    Raises PhobosError, whose text is the diagnostic, if the source or an option is wrong. What is
+    only doubtful is a PhobosWarning of Python's `warnings`.
     """
     text = read_source(source) if isinstance(source, Path) else source
     options = make_options(
@@ -61,7 +63,11 @@ def compile(
         line_info=line_info,
     )
     default_name = str(source) if isinstance(source, Path) else TEXT_NAME
-    return compile_module(text, name or default_name, options, cache=cache)
+    with listening() as listener:
+        module = compile_module(text, name or default_name, options, cache=cache)
+    for one in listener.diagnostics:
+        warnings.warn(render(one, listener.sources), PhobosWarning, stacklevel=2)
+    return module
 
 
 def compile_module(text: str, name: str, options: CompileOptions, *, cache: bool = True) -> Module:

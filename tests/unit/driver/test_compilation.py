@@ -160,6 +160,15 @@ def test_the_garbage_collector_is_as_it_was() -> None:
     assert gc.isenabled()
 
 
+def test_saxpy_compiles_within_its_budget() -> None:
+    """Text to PTX in a warm process: 80 ms, in the best of five to allow for a busy machine."""
+    totals: list[float] = []
+    for _ in range(5):
+        times = compile_text(SAXPY, "saxpy.ph", OPTIONS).times
+        totals.append(sum(time.seconds for time in times))
+    assert min(totals) < 0.08
+
+
 def test_the_driver_loads_no_package_of_the_run_extra() -> None:
     import subprocess
     import sys

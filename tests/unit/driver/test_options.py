@@ -105,3 +105,11 @@ def test_the_chip_table_lists_all_and_marks_the_default() -> None:
     lines = chip_table().splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(CHIPS)
     assert [line.split()[0] for line in lines if "default (default)" in line] == ["sm_80"]
+
+
+def test_the_chip_table_shows_even_if_the_environment_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PHOBOS_CHIP", "hopper")
+    assert len(chip_table().splitlines()) == 1 + len(CHIPS)
+    assert "default" not in chip_table()
