@@ -12,6 +12,7 @@ goes too. Cost: linear, about 2 us an instruction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -39,14 +40,18 @@ class PtxDeadCodePass(ModulePass):
 
 def remove_dead_code(entry: ptx.EntryOp) -> None:
     """Remove dead instructions and block arguments from one kernel."""
-    needed_ops, needed_arguments = _needed(entry)
+    needed = _needed(entry)
     dead_ops: list[Operation] = []
     dead_arguments: dict[Block, set[int]] = {}
     for block in entry.body.blocks:
-        unneeded = {a.index for a in block.args if a not in needed_arguments}
+        unneeded = {argument.index for argument in block.args if id(argument) not in needed}
         if unneeded:
             dead_arguments[block] = unneeded
-        dead_ops.extend(op for op in block.ops if op not in needed_ops)
+        op = block.first_op
+        while op is not None:
+            if id(op) not in needed:
+                dead_ops.append(op)
+            op = op.next_op
     for op in dead_ops:
         op.operands = ()
     if dead_arguments:
@@ -56,39 +61,42 @@ def remove_dead_code(entry: ptx.EntryOp) -> None:
         op.erase()
 
 
-def _needed(entry: ptx.EntryOp) -> tuple[set[Operation], set[BlockArgument]]:
-    """The operations and block arguments that matter for what the kernel does."""
-    ops: set[Operation] = set()
-    arguments: set[BlockArgument] = set()
+def _needed(entry: ptx.EntryOp) -> set[int]:
+    """The identities of the operations and block arguments that matter for what a kernel does."""
+    needed: set[int] = set()
     pending: list[SSAValue] = []
     for block in entry.body.blocks:
-        for op in block.ops:
-            if isinstance(op, ptx.CondBraOp):
-                ops.add(op)
-                pending.append(op.condition)
-            elif _is_root(op):
-                ops.add(op)
-                if not op.successors:
-                    pending.extend(op.operands)
+        op = block.first_op
+        while op is not None:
+            if _is_root(op):
+                needed.add(id(op))
+                pending.extend(_operands_that_matter(op))
+            op = op.next_op
     while pending:
         value = pending.pop()
-        if isinstance(value, BlockArgument):
-            if value not in arguments:
-                arguments.add(value)
-                pending.extend(
-                    edge_values(use.operation, use.index)[value.index] for use in value.block.uses
-                )
-            continue
         owner = value.owner
-        assert isinstance(owner, Operation)
-        if owner not in ops:
-            ops.add(owner)
-            pending.extend(owner.operands)
-    return ops, arguments
+        if type(value) is not BlockArgument:
+            if id(owner) not in needed:
+                assert isinstance(owner, Operation)
+                needed.add(id(owner))
+                pending.extend(owner.operands)
+        elif id(value) not in needed:
+            needed.add(id(value))
+            for use in value.block.uses:
+                pending.append(edge_values(use.operation, use.index)[value.index])
+    return needed
 
 
 def _is_root(op: Operation) -> bool:
     """Whether an operation matters whoever uses its results."""
-    if isinstance(op, ptx.Instruction):
-        return op.effect is Effect.WRITE
-    return not isinstance(op, ptx.ImmOp | ptx.SymbolOp)
+    effect = getattr(op, "effect", None)
+    if effect is None:
+        return type(op) is not ptx.ImmOp and type(op) is not ptx.SymbolOp
+    return effect is Effect.WRITE
+
+
+def _operands_that_matter(op: Operation) -> Sequence[SSAValue]:
+    """The operands of a root; what a branch passes on matters only if the argument does."""
+    if isinstance(op, ptx.CondBraOp):
+        return (op.condition,)
+    return () if op.successors else op.operands

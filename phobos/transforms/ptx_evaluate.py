@@ -192,8 +192,14 @@ def _permute(parts: tuple[str, ...], values: Values) -> int | None:
     return result
 
 
-def _extract_field(parts: tuple[str, ...], values: Values) -> int:
-    value, position, length = values[0], values[1] & 255, values[2] & 255
+_FIELD_LIMIT = 255
+"""Positions and lengths of bit fields beyond this are not defined."""
+
+
+def _extract_field(parts: tuple[str, ...], values: Values) -> int | None:
+    value, position, length = values
+    if max(position, length) > _FIELD_LIMIT:
+        return None
     bits = bits_of(parts[0])
     if length == 0:
         return 0
@@ -207,8 +213,10 @@ def _extract_field(parts: tuple[str, ...], values: Values) -> int:
     return to_pattern(field, bits)
 
 
-def _insert_field(parts: tuple[str, ...], values: Values) -> int:
-    value, base, position, length = values[0], values[1], values[2] & 255, values[3] & 255
+def _insert_field(parts: tuple[str, ...], values: Values) -> int | None:
+    value, base, position, length = values
+    if max(position, length) > _FIELD_LIMIT:
+        return None
     mask = to_pattern(((1 << length) - 1) << position, bits_of(parts[0]))
     return base & ~mask | value << position & mask
 

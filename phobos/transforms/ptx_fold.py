@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -80,8 +81,12 @@ class Folder:
                     del self._known[key]
             self._scope = []
             scopes.append(self._scope)
-            for op in tuple(block.ops):
+            op = block.first_op
+            while op is not None:
+                # What is made on the way goes before the operation, so the next one stays.
+                following = op.next_op
                 self._visit(op)
+                op = following
 
     # What identities ask and make ----------------------------------------------------------------
 
@@ -108,9 +113,10 @@ class Folder:
     ) -> tuple[str, Operands] | None:
         """Suffix and operands of the instruction that makes a value, if it is of a class."""
         owner = value.owner
-        if type(owner) is not cls or not isinstance(owner, ptx.Instruction):
+        if type(owner) is not cls:
             return None
-        return owner.suffix, owner.operands
+        instruction = cast(ptx.Instruction, owner)
+        return instruction.suffix, instruction.operands
 
     def make(
         self,
@@ -123,7 +129,7 @@ class Folder:
         shape = cls.shape_of(suffix, 1, len(operands))
         assert shape is not None, f"{cls.opcode}.{suffix}"
         values = [
-            self.imm(value, slot.classes[0]) if isinstance(value, int) else value
+            self.imm(value, slot.classes[0]) if type(value) is int else cast(SSAValue, value)
             for value, slot in zip(operands, shape.operand_slots, strict=True)
         ]
         candidate = Candidate(cls, suffix, values, result or shape.result_types[0])
@@ -151,50 +157,52 @@ class Folder:
     def _visit(self, op: Operation) -> None:
         self._point = op
         self._map_operands(op)
-        if isinstance(op, ptx.ImmOp):
-            self._pool_constant(op)
-        elif isinstance(op, ptx.Instruction):
-            self._visit_instruction(op)
-        elif isinstance(op, ptx.SymbolOp):
-            register = op.results[0].type
-            assert isinstance(register, ptx.RegisterType)
-            self._reuse(op, (ptx.SymbolOp, op.symbol, register.data))
+        cls = type(op)
+        if cls is ptx.ImmOp:
+            self._pool_constant(cast(ptx.ImmOp, op))
+        elif cls is ptx.SymbolOp:
+            symbol = cast(ptx.SymbolOp, op)
+            self._reuse(op, (cls, symbol.symbol, _register_of(symbol.results[0]).data))
+        elif issubclass(cls, ptx.Instruction):
+            instruction = cast(ptx.Instruction, op)
+            if cls.effect is not Effect.NONE:
+                self._visit_effect(instruction)
+            elif len(op.results) == 1:
+                self._visit_pure(instruction)
+            else:
+                self._visit_pure_many(instruction)
 
     def _map_operands(self, op: Operation) -> None:
+        """Put replacements in the place of operands that were replaced."""
         replaced = self._replaced
-        operands = op.operands
-        if replaced and any(id(value) in replaced for value in operands):
-            op.operands = [replaced.get(id(value), value) for value in operands]
+        for value in op.operands:
+            if id(value) in replaced:
+                op.operands = [replaced.get(id(value), value) for value in op.operands]
+                return
 
-    def _visit_instruction(self, op: ptx.Instruction) -> None:
-        effect = op.effect
-        if effect is Effect.NONE:
-            self._visit_pure(op)
-            return
+    def _visit_effect(self, op: ptx.Instruction) -> None:
+        """Memory accesses, and what works with other lanes."""
         if "guard" in op.properties and self._settle_guard(op):
             return
         self._fold_offsets(op)
-        if effect is Effect.READ and "nc" in op.suffix.split("."):
+        if op.effect is Effect.READ and "nc" in op.suffix.split("."):
             self._reuse(op, _memory_key(op))
 
     def _visit_pure(self, op: ptx.Instruction) -> None:
-        results = op.results
-        if len(results) != 1:
-            self._visit_pure_many(op)
-            return
-        register = results[0].type
-        assert isinstance(register, ptx.RegisterType)
-        candidate = Candidate(type(op), op.suffix, tuple(op.operands), register, op.immediates)
+        result = op.results[0]
+        candidate = Candidate(
+            type(op), op.suffix, tuple(op.operands), _register_of(result), op.immediates
+        )
         value = self._simplified(candidate)
         if value is None:
             self._reuse(op, _key(candidate))
         else:
-            self._replaced[id(results[0])] = value
+            self._replaced[id(result)] = value
 
     def _visit_pure_many(self, op: ptx.Instruction) -> None:
         """Instructions such as unpack and setp with two results."""
         operands = tuple(op.operands)
-        registers = [r.type for r in op.results if isinstance(r.type, ptx.RegisterType)]
+        registers = [_register_of(result) for result in op.results]
         patterns = [self.constant(value) for value in operands]
         folded = None
         if None not in patterns:
@@ -216,13 +224,12 @@ class Folder:
 
     def _simplified(self, candidate: Candidate) -> SSAValue | None:
         """A value that an instruction always equals, if there is a simpler one."""
-        constants = self._constants
-        patterns = [constants.get(id(value)) for value in candidate.operands]
-        if patterns and None not in patterns:
-            known = [pattern for pattern in patterns if pattern is not None]
+        operands, constants = candidate.operands, self._constants
+        if operands and all(map(constants.__contains__, map(id, operands))):
+            patterns = [constants[id(value)] for value in operands]
             register = candidate.result
             folded = evaluate(
-                candidate.cls, candidate.suffix, (register.bits,), known, candidate.immediates
+                candidate.cls, candidate.suffix, (register.bits,), patterns, candidate.immediates
             )
             if folded is not None:
                 return self.imm(folded[0], register)
@@ -324,6 +331,10 @@ class Folder:
 _ADDRESS_ADDS = {"u64": 64, "s64": 64, "u32": 32, "s32": 32}
 
 
+def _register_of(value: SSAValue) -> ptx.RegisterType:
+    return cast(ptx.RegisterType, value.type)
+
+
 def _offset_of(op: ptx.Instruction, name: str) -> int:
     attr: Attribute | None = op.properties.get(name)
     return attr.data if isinstance(attr, IntAttr) else 0
@@ -331,21 +342,16 @@ def _offset_of(op: ptx.Instruction, name: str) -> int:
 
 def _key(candidate: Candidate) -> Key:
     """What a pure instruction computes, for finding equal ones."""
+    cls = candidate.cls
     ids = list(map(id, candidate.operands))
-    if candidate.cls.commutative and ids[0] > ids[1]:
+    if cls.commutative and ids[0] > ids[1]:
         ids[0], ids[1] = ids[1], ids[0]
-    return (
-        candidate.cls,
-        candidate.suffix,
-        candidate.result.data,
-        candidate.immediates,
-        *ids,
-    )
+    return (cls, candidate.suffix, candidate.result.data, candidate.immediates, *ids)
 
 
 def _memory_key(op: ptx.Instruction) -> Key:
     """What a load reads; guard and alternatives are among the operands."""
     properties = op.properties
-    kinds = tuple(r.type.data for r in op.results if isinstance(r.type, ptx.RegisterType))
+    kinds = tuple(_register_of(result).data for result in op.results)
     polarity = properties.get("guard")
     return (type(op), op.suffix, kinds, op.offset(), polarity, *map(id, op.operands))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from phobos.dialects import ptx
@@ -45,36 +45,58 @@ def hoist_invariants(entry: ptx.EntryOp) -> None:
         return
     tree = DominatorTree(entry.body)
     loops = find_loops(tree)
-    if not loops:
-        return
+    made: dict[int, Loop] = {}
+    """The innermost loop that each value changes in, by its identity; none for invariants."""
     for block in tree.order:
         loop = loops.get(block)
         if loop is None:
             continue
-        for op in tuple(block.ops):
-            if isinstance(op, ptx.Instruction) and op.effect is Effect.NONE:
-                _hoist(op, loop, tree)
+        for argument in block.args:
+            made[id(argument)] = loop
+        op = block.first_op
+        while op is not None:
+            following = op.next_op
+            home = _home(op, loop, made)
+            if home is not loop:
+                _hoist(op, _outermost(loop, home), tree)
+            if home is not None:
+                for result in op.results:
+                    made[id(result)] = home
+            op = following
+
+
+def _home(op: Operation, loop: Loop, made: dict[int, Loop]) -> Loop | None:
+    """The innermost loop around an operation that it must stay in."""
+    if getattr(op, "effect", None) is not Effect.NONE:
+        return loop
+    home: Loop | None = None
+    for operand in op.operands:
+        changing = made.get(id(operand))
+        if changing is None or changing is home:
+            continue
+        if changing is loop:
+            return loop
+        # A value of a loop that has ended changes in the loops around it that go on.
+        while changing is not None and loop.header not in changing.blocks:
+            changing = changing.parent
+        if changing is not None and (home is None or changing.depth > home.depth):
+            home = changing
+    return home
+
+
+def _outermost(loop: Loop, home: Loop | None) -> Loop:
+    """The loop around ``loop`` that is directly in ``home``."""
+    while loop.parent is not home:
+        assert loop.parent is not None
+        loop = loop.parent
+    return loop
 
 
 def _hoist(op: Operation, loop: Loop, tree: DominatorTree) -> None:
-    target: Loop | None = None
-    around: Loop | None = loop
-    while around is not None and not any(_is_made_in(v, around) for v in op.operands):
-        target, around = around, around.parent
-    if target is None:
-        return
-    before = tree.parent[target.header]
+    """Move an operation to the end of the block before a loop."""
+    before = tree.parent[loop.header]
     assert before is not None, "the entry block is no loop header"
     last = before.last_op
     assert last is not None
     op.detach()
     before.insert_op_before(op, last)
-
-
-def _is_made_in(value: SSAValue, loop: Loop) -> bool:
-    """Whether a value is made in a loop, by an instruction or as an argument of a block."""
-    if isinstance(value, BlockArgument):
-        return value.block in loop.blocks
-    owner = value.owner
-    assert isinstance(owner, Operation)
-    return owner.parent in loop.blocks

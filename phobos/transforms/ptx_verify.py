@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
@@ -22,7 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from phobos.diagnostics import MAX_ERRORS, Diagnostic, PhobosError
-from phobos.dialects.ptx import EntryOp, Instruction, PtxModuleOp, SharedOp
+from phobos.dialects.ptx import EntryOp, Instruction, PtxModuleOp, RegisterType, SharedOp
 from phobos.ir.dominance import check_dominance
 from phobos.ir.locations import location_of
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, MAX_THREADS, Chip, chip
@@ -87,12 +88,21 @@ def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
         threads *= extent
     if not 1 <= threads <= MAX_THREADS:
         yield _error(entry, f"a block of {threads} threads; the limit is {MAX_THREADS}")
+    legal: set[tuple[object, ...]] = set()
     for block in entry.body.blocks:
         for op in block.ops:
-            if isinstance(op, Instruction):
+            if isinstance(op, Instruction) and _signature(op) not in legal:
                 violation = _instruction_violation(op, target)
                 if violation is not None:
                     yield violation
+                elif not op.properties.keys() - {"suffix"}:
+                    legal.add(_signature(op))
+
+
+def _signature(op: Instruction) -> tuple[object, ...]:
+    """All that decides whether an instruction with no property but a suffix is legal."""
+    types = [cast(RegisterType, value.type).data for value in (*op.operands, *op.results)]
+    return (type(op), op.suffix, len(op.results), len(op.properties), *types)
 
 
 def _instruction_violation(op: Instruction, target: Chip) -> Diagnostic | None:

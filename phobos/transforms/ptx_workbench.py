@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from phobos.dialects import ptx
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Candidate:
     """An instruction with one result that is about to be made or looked at."""
 

@@ -105,7 +105,7 @@ class Instruction(Operation):
     def suffix(self) -> str:
         """The suffix without its leading dot, empty if there is none."""
         attr = self.properties.get("suffix")
-        return attr.data if isinstance(attr, SuffixAttr) else ""
+        return attr.data if type(attr) is SuffixAttr else ""
 
     @property
     def own_count(self) -> int:
@@ -127,7 +127,7 @@ class Instruction(Operation):
     def negate_guard(self) -> bool:
         """Whether the instruction runs when its guard is false."""
         attr = self.properties.get("guard")
-        return isinstance(attr, GuardAttr) and attr.data is Polarity.UNLESS
+        return type(attr) is GuardAttr and attr.data is Polarity.UNLESS
 
     @property
     def otherwise(self) -> Sequence[SSAValue]:
@@ -138,12 +138,12 @@ class Instruction(Operation):
     def immediates(self) -> tuple[int, ...]:
         """The literal-only operands in order."""
         attr = self.properties.get("immediates")
-        return attr.data if isinstance(attr, ImmediatesAttr) else ()
+        return attr.data if type(attr) is ImmediatesAttr else ()
 
     def offset(self, address: int = 0) -> int:
         """The constant offset in bytes of the address with this index."""
         attr = self.properties.get(OFFSET_NAMES[address])
-        return attr.data if isinstance(attr, IntAttr) else 0
+        return attr.data if type(attr) is IntAttr else 0
 
     @property
     def shape(self) -> Shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 from xdsl.ir import SSAValue
 
@@ -89,12 +90,13 @@ class Names:
 
     def result(self, value: SSAValue) -> str:
         """The register of an instruction's result."""
-        name = self.table.get(id(value))
+        key = id(value)
+        name = self.table.get(key)
         if type(name) is str:
             return name
-        register = value.type
-        assert type(register) is RegisterType
-        name = self.table[id(value)] = self._register_of(value, register)
+        register = cast(RegisterType, value.type)
+        name = self._register_of(value, register) if key in self._shared else self.fresh(register)
+        self.table[key] = name
         return name
 
     def _register_of(self, value: SSAValue, register: RegisterType) -> str:

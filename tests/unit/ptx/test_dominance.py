@@ -104,7 +104,9 @@ def test_a_use_before_its_definition_is_found():
     second = build.emit(ptx.AddOp, "s32", first, first)
     third = build.emit(ptx.AddOp, "s32", first, second)
     build.ret()
-    second.owner.operands[1] = third
+    addition = second.owner
+    assert isinstance(addition, Operation)
+    addition.operands[1] = third
     with pytest.raises(PhobosError, match=r"a.ph:4:2: error: .*`ptx.add` uses the result of"):
         check_dominance(entry)
 

@@ -86,9 +86,11 @@ def test_definitions_come_before_uses():
     entry, build = _kernel()
     thread = build.sreg("tid.x")
     added = build.emit(ptx.AddOp, "s32", thread, thread)
-    thread.owner.detach()
-    block = entry.body.blocks[0]
-    block.insert_op_after(thread.owner, added.owner)
+    reading, addition = thread.owner, added.owner
+    assert isinstance(reading, ptx.SregOp)
+    assert isinstance(addition, ptx.AddOp)
+    reading.detach()
+    entry.body.blocks[0].insert_op_after(reading, addition)
     build.ret()
     with pytest.raises(PhobosError, match="does not come before it on every path"):
         _verify(entry)
