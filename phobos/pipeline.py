@@ -27,6 +27,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-assign-layouts",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
+        "ph-pipeline-loops",  # while loads and buffers of a loop are still in sight
         "ph-expand-collectives",  # makes shared buffers, so before they are placed
         "ph-place-tiles",
         "ph-insert-barriers",  # needs places: buffers may share bytes
@@ -46,6 +47,7 @@ _LOCATIONS = {
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
+    "ph-pipeline-loops": ("pipeline_loops", "PipelineLoopsPass"),
     "ph-expand-collectives": ("expand_collectives", "ExpandCollectivesPass"),
     "ph-insert-barriers": ("insert_barriers", "InsertBarriersPass"),
     "ph-place-tiles": ("place_tiles", "PlaceTilesPass"),
@@ -75,13 +77,17 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 """Pass name -> factory that imports the pass's class."""
 
 
+_FOR_A_CHIP = ("ph-select-contraction", "ph-pipeline-loops", "ph-lower-to-ptx")
+"""The passes whose result depends on the chip."""
+
+
 def default_pipeline(options: CompileOptions) -> tuple[ModulePass, ...]:
     """The passes that `phobos-compile` runs: DEFAULT_PIPELINE for a chip and build mode."""
     from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
     specs = list(parse_pipeline(DEFAULT_PIPELINE))
     for position, spec in enumerate(specs):
-        if spec.name in ("ph-select-contraction", "ph-lower-to-ptx"):
+        if spec.name in _FOR_A_CHIP:
             specs[position] = ArgSpec(spec.name, {"chip": (options.chip,)})
     if options.check_bounds:
         # Behind the rules of uniformity, so that errors speak of the author's code alone.

@@ -57,6 +57,7 @@ from phobos.dialects.shaping import (
     SHAPING,
     AxesAttr,
 )
+from phobos.dialects.staging import STAGING
 from phobos.layout import LinearLayout
 from phobos.layout.build import ceil_pow2
 from phobos.layout.shared import row_major
@@ -470,6 +471,7 @@ Tile = Dialect(
         AssertOp,
         *ELEMENTWISE.values(),
         *SHAPING,
+        *STAGING,
         DotOp,
     ],
     [AxesAttr, InstructionAttr, LayoutAttr, SharedAttr, SharedLayoutAttr],

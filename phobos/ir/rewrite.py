@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -17,6 +17,14 @@ INDEX = IndexType()
 def index_attr(value: int) -> IntegerAttr[IndexType]:
     """The attribute of an index constant, made once."""
     return IntegerAttr(value, INDEX)
+
+
+def zero_attr(type_: Attribute) -> IntegerAttr | FloatAttr:
+    """The attribute of the number 0 of a scalar type."""
+    if isinstance(type_, AnyFloat):
+        return FloatAttr(0.0, type_)
+    assert isinstance(type_, IntegerType | IndexType)
+    return IntegerAttr(0, type_)
 
 
 def index_constant(value: int, near: Operation) -> arith.ConstantOp:

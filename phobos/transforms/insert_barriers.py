@@ -35,6 +35,7 @@ from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
@@ -87,6 +88,9 @@ def _of_memory(mem: SSAValue, write: bool, element: _Place | None) -> _Access:
     if not tile.is_shared(mem):
         return _Access(mem, 0, 1, write, element)
     owner = mem.owner
+    if isinstance(owner, StageOp):
+        # Stages are told apart by the protocol of the loop, not by their bytes.
+        return _of_memory(owner.buffer, write, element)
     assert isinstance(owner, memref.AllocaOp)
     offset = owner.attributes[OFFSET]
     assert isinstance(offset, IntegerAttr)
@@ -101,6 +105,11 @@ def _accesses(op: Operation) -> list[_Access]:
             return [_of_memory(op.mem, write=False, element=_place(op.indices, op.result))]
         case tile.StoreOp():
             return [_of_memory(op.mem, write=True, element=_place(op.indices, op.value))]
+        case AsyncCopyOp():
+            return [
+                _of_memory(op.mem, write=False, element=None),
+                _of_memory(op.buffer, write=True, element=None),
+            ]
         case DotOp():
             return [
                 _of_memory(operand, write=False, element=None)
@@ -136,11 +145,15 @@ class _Walker:
     uniformity: Uniformity
     ranges: Ranges
     pending: set[_Access] = field(default_factory=set)
+    landing: set[_Access] = field(default_factory=set)
+    """What asynchronous copies write, at the next wait."""
 
     def block(self, block: Block) -> None:
         for op in list(block.ops):
             if isinstance(op, collective.BarrierOp):
                 self.pending = set()
+            elif isinstance(op, AsyncWaitOp):
+                self.pending.update(self.landing)
             elif not op.regions:
                 self._touch(op, _accesses(op))
             elif self._divergent(op):
@@ -158,9 +171,17 @@ class _Walker:
         if any(new.conflicts(old) for new in accesses for old in self.pending):
             insert_before(op, [collective.BarrierOp()])
             self.pending = set()
-        self.pending.update(accesses)
+        if isinstance(op, AsyncCopyOp):
+            # What it writes lands at the wait; until then only the earlier readers matter.
+            self.landing.update(access for access in accesses if access.write)
+        else:
+            self.pending.update(accesses)
 
     def _branches(self, op: scf.IfOp) -> None:
+        if any(new.conflicts(old) for new in _all_accesses(op) for old in self.pending):
+            # Before the branch, so that it is passed on either way.
+            insert_before(op, [collective.BarrierOp()])
+            self.pending = set()
         before = self.pending
         after: set[_Access] = set() if op.false_region.blocks else set(before)
         for region in op.regions:

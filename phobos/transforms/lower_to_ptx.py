@@ -21,7 +21,7 @@ from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -29,7 +29,7 @@ from phobos.dialects import ptx
 from phobos.dialects.ptx import B64, InstructionBuilder, Parameter
 from phobos.ir.kernel import argument_name, index_bits_of, kernel_name, threads_of
 from phobos.ir.locations import error_at
-from phobos.targets.ptx.chips import Chip, chip
+from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
 from phobos.transforms.lowering import (
     accesses,
     collectives,
@@ -38,6 +38,7 @@ from phobos.transforms.lowering import (
     dots,
     elementwise,
     folds,
+    functions,
     position,
     runs,
     tiles,
@@ -45,9 +46,12 @@ from phobos.transforms.lowering import (
 from phobos.transforms.lowering.addresses import shared_symbol
 from phobos.transforms.lowering.registers import Kind, kind_of
 from phobos.transforms.lowering.state import Handler, Lowering, TensorParameter
+from phobos.transforms.pipeline_loops import DYNAMIC
 from phobos.transforms.place_tiles import ALIGNMENT, SHARED_BYTES
 
 LAUNCH_BOUNDS = "phobos.launch_bounds"
+DYNAMIC_BYTES = "phobos.dynamic_shared_bytes"
+"""On the entry of a kernel whose launch sizes the shared memory."""
 _HALF_BYTES = 2
 
 
@@ -86,6 +90,7 @@ def _handlers() -> Mapping[type[Operation], Handler]:
     families = (
         position,
         elementwise,
+        functions,
         conversions,
         folds,
         dots,
@@ -111,9 +116,34 @@ def lower_kernel(kernel: gpu.FuncOp, target: Chip) -> list[Operation]:
     shared = kernel.attributes.get(SHARED_BYTES)
     if not isinstance(shared, IntegerAttr):
         return [entry]
-    buffer = ptx.SharedOp.make(shared_symbol(kernel), shared.value.data, ALIGNMENT)
+    size = shared.value.data
+    dynamic = DYNAMIC in kernel.attributes
+    _check_shared(kernel, target, size, dynamic=dynamic)
+    if dynamic:
+        entry.attributes[DYNAMIC_BYTES] = IntegerAttr(size, i64)
+    buffer = ptx.SharedOp.make(
+        shared_symbol(kernel), 0 if dynamic else size, ALIGNMENT, is_extern=dynamic
+    )
     buffer.location = kernel.location
     return [buffer, entry]
+
+
+def _check_shared(kernel: gpu.FuncOp, target: Chip, size: int, *, dynamic: bool) -> None:
+    """Refuses a kernel whose buffers do not fit the chip, with what to do."""
+    if not dynamic and size > MAX_STATIC_SHARED:
+        raise error_at(
+            kernel,
+            f"`{kernel_name(kernel)}` needs {size} bytes of shared memory; a kernel whose shared "
+            f"memory is static has {MAX_STATIC_SHARED}",
+            help="mark the kernel @dynshared, use smaller tiles, or fewer stages: @pipeline(2)",
+        )
+    if size > target.max_dynamic_shared:
+        raise error_at(
+            kernel,
+            f"`{kernel_name(kernel)}` needs {size} bytes of shared memory; a CTA on {target.name} "
+            f"has at most {target.max_dynamic_shared}",
+            help="use smaller tiles, or fewer stages: @pipeline(2)",
+        )
 
 
 def _entry(kernel: gpu.FuncOp, parameters: list[Parameter]) -> ptx.EntryOp:

@@ -25,12 +25,10 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, vector
 from xdsl.dialects.builtin import (
-    AnyFloat,
     BFloat16Type,
     Float16Type,
     Float32Type,
     Float64Type,
-    FloatAttr,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -48,7 +46,7 @@ from phobos.dialects import elementwise, tile
 from phobos.dialects.contraction import DotOp, Instruction, InstructionAttr
 from phobos.dialects.shaping import IotaOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
-from phobos.ir.rewrite import insert_before
+from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
 from phobos.layout.contraction import THREAD_EDGE, split_warps
 from phobos.targets.ptx.chips import Chip, chip
@@ -174,9 +172,7 @@ def _zero_beyond(op: DotOp, value: SSAValue, axis: int) -> SSAValue:
     spread = tile.SplatOp(limit.result, counts)
     inside = elementwise.CmpIOp(coordinate.result, spread.result, "slt")
     element = value.type.element_type
-    zero = arith.ConstantOp(
-        FloatAttr(0.0, element) if isinstance(element, AnyFloat) else IntegerAttr(0, element)
-    )
+    zero = arith.ConstantOp(zero_attr(element))
     zeros = tile.SplatOp(zero.result, TensorType(element, shape))
     chosen = tile.SelectOp(inside.result, value, zeros.result)
     insert_before(op, [coordinate, limit, spread, inside, zero, zeros, chosen])

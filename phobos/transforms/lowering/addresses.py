@@ -16,12 +16,13 @@ from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.ptx import B32
+from phobos.dialects.staging import StageOp
 from phobos.ir.kernel import kernel_name
 from phobos.layout import LinearLayout
 from phobos.layout.overhang import owner_mask
 from phobos.layout.queries import BitField, thread_fields
 from phobos.transforms.lowering.state import Lowering
-from phobos.transforms.place_tiles import OFFSET
+from phobos.transforms.place_tiles import OFFSET, buffer_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,12 @@ def _shared_address(
 def shared_base(low: Lowering, mem: SSAValue) -> tuple[SSAValue, int]:
     """The address of the CTA's shared memory, and a buffer's offset in it."""
     owner = mem.owner
+    if isinstance(owner, StageOp):
+        base, start = shared_base(low, owner.buffer)
+        stage = low.scalar(owner.index)
+        if low.index_bits == 64:
+            stage = low.build.emit(ptx.CvtOp, "u32.u64", stage)
+        return low.build.emit(ptx.MadOp, "lo.s32", stage, buffer_bytes(mem), base), start
     assert isinstance(owner, memref.AllocaOp)
     offset = owner.attributes[OFFSET]
     assert isinstance(offset, IntegerAttr)

@@ -122,13 +122,11 @@ def _sign_rule(cls: type[Instruction]) -> Rule:
     return rule
 
 
-def _unary_in_f32(cls: type[Instruction], f32: str, f64: str | None) -> Rule:
-    """A function that has f32 and maybe f64 instructions; halves go through f32."""
+def _unary_in_f32(cls: type[Instruction], f32: str, f64: str) -> Rule:
+    """A function that has f32 and f64 instructions; halves go through f32."""
 
     def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
         if kind is F64:
-            if f64 is None:
-                raise error_at(op, f"`{op.name}` of f64 is not supported yet")
             return low.build.emit(cls, f64, row[0])
         if kind is F32:
             return low.build.emit(cls, f32, row[0])
@@ -343,9 +341,6 @@ _RULES: dict[type[Operation], Rule] = {
     arith.MinnumfOp: _float_extremum(ptx.MinOp, propagate_nan=False),
     arith.MaximumfOp: _float_extremum(ptx.MaxOp, propagate_nan=True),
     arith.MinimumfOp: _float_extremum(ptx.MinOp, propagate_nan=True),
-    math.SqrtOp: _unary_in_f32(ptx.SqrtOp, "rn.f32", "rn.f64"),
-    math.RsqrtOp: _unary_in_f32(ptx.RsqrtOp, "approx.f32", None),
-    math.Exp2Op: _unary_in_f32(ptx.Ex2Op, "approx.f32", None),
     math.FloorOp: _unary_in_f32(ptx.CvtOp, "rmi.f32.f32", "rmi.f64.f64"),
     math.CeilOp: _unary_in_f32(ptx.CvtOp, "rpi.f32.f32", "rpi.f64.f64"),
     math.RoundEvenOp: _unary_in_f32(ptx.CvtOp, "rni.f32.f32", "rni.f64.f64"),

@@ -16,7 +16,7 @@ from phobos.layout.build import OFFSET, REGISTER
 from phobos.layout.exchange import best_access
 from phobos.layout.queries import is_additive, register_coordinates, vector_bits
 from phobos.layout.shared import offsets
-from phobos.transforms.lowering.accesses import load, store
+from phobos.transforms.lowering.accesses import load, part_of, store
 from phobos.transforms.lowering.addresses import (
     Address,
     owner_predicate,
@@ -96,11 +96,15 @@ def store_shared(
     """A tile into a buffer, each element by the thread that owns it."""
     access = SharedAccess(low, mem, layout, kind)
     owner = owner_predicate(low, layout)
-    elements = low.elements(value)
     done: set[int] = set()
     for offset, members in access.groups():
         if offset in done:
             continue
         done.add(offset)
-        part = Share([elements[member] for member in members])
+        first = members[0]
+        if members == list(range(first, first + access.width)):
+            part = part_of(low, value, kind, first, access.width)  # words stay packed
+        else:
+            elements = low.elements(value)
+            part = Share([elements[member] for member in members])
         store(low, access.address(offset), kind, part, owner)

@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
+from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout, contiguous_vector
+from phobos.layout.build import OFFSET
 from phobos.layout.queries import is_additive, register_coordinates
+from phobos.transforms.assign_layouts import turned
 from phobos.transforms.lowering.accesses import MAX_BYTES, join, load, part_of, store
 from phobos.transforms.lowering.addresses import (
     Address,
@@ -28,8 +31,12 @@ from phobos.transforms.lowering.addresses import (
 )
 from phobos.transforms.lowering.elementwise import constant_bits
 from phobos.transforms.lowering.registers import Kind, Share
-from phobos.transforms.lowering.shared_tiles import load_shared, store_shared
+from phobos.transforms.lowering.shared_tiles import SharedAccess, load_shared, store_shared
 from phobos.transforms.lowering.state import Handler, Lowering
+
+_COPY_SIZES = (4, 8, 16)
+
+_Op = tile.LoadOp | tile.StoreOp | AsyncCopyOp
 
 
 @dataclass
@@ -37,8 +44,7 @@ class _Access:
     """One tile access in the making."""
 
     low: Lowering
-    op: tile.LoadOp | tile.StoreOp
-    value: SSAValue
+    op: _Op
     kind: Kind
     layout: LinearLayout
     shape: tuple[int, ...]
@@ -54,20 +60,20 @@ class _Access:
         return self.op.mem
 
 
-def _layout(op: Operation, value: SSAValue) -> LinearLayout:
-    layout = tile.layout_of(value)
-    if layout is None:
+def _layout(op: Operation, type_: Attribute) -> LinearLayout:
+    encoding = type_.encoding if isinstance(type_, TensorType) else None
+    if not isinstance(encoding, tile.LayoutAttr):
         raise error_at(op, f"`{op.name}` needs a layout: run ph-assign-layouts first")
-    return layout
+    return encoding.data
 
 
-def _access(low: Lowering, op: tile.LoadOp | tile.StoreOp, value: SSAValue) -> _Access:
-    layout = _layout(op, value)
+def _access(low: Lowering, op: _Op, type_: Attribute) -> _Access:
+    layout = _layout(op, type_)
     if not all(is_additive(layout, axis) for axis in range(layout.rank)):
         raise error_at(op, "a swizzled register layout cannot access memory directly yet")
-    assert isinstance(value.type, TensorType)
-    shape = value.type.get_shape()
-    kind = low.kind(value.type, op)
+    assert isinstance(type_, TensorType)
+    shape = type_.get_shape()
+    kind = low.kind(type_, op)
     thread = thread_coordinates(low, layout)
     coordinates = [
         start if part is None else _plus(low, start, low.to_index(part))
@@ -75,7 +81,7 @@ def _access(low: Lowering, op: tile.LoadOp | tile.StoreOp, value: SSAValue) -> _
     ]
     proven = op.vector.value.data if op.vector is not None else 1
     width = min(proven, MAX_BYTES // kind.bytes, contiguous_vector(layout, len(shape) - 1))
-    return _Access(low, op, value, kind, layout, shape, width, coordinates, thread)
+    return _Access(low, op, kind, layout, shape, width, coordinates, thread)
 
 
 def _plus(low: Lowering, a: SSAValue, b: SSAValue | int) -> SSAValue:
@@ -195,10 +201,10 @@ class _Addresses:
 def _load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.LoadOp)
     if tile.is_shared(op.mem):
-        layout, kind = _layout(op, op.result), low.kind(op.result.type, op)
+        layout, kind = _layout(op, op.result.type), low.kind(op.result.type, op)
         low.set_share(op.result, load_shared(low, op.mem, layout, kind))
         return
-    access = _access(low, op, op.result)
+    access = _access(low, op, op.result.type)
     masks, addresses = _Masks(access, None), _Addresses(access)
     offsets = register_coordinates(access.layout)
     fill = constant_bits(op.fill.value.data, access.kind) if op.fill is not None else 0
@@ -216,10 +222,10 @@ def _load(low: Lowering, op: Operation) -> None:
 def _store(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.StoreOp)
     if tile.is_shared(op.mem):
-        layout, kind = _layout(op, op.value), low.kind(op.value.type, op)
+        layout, kind = _layout(op, op.value.type), low.kind(op.value.type, op)
         store_shared(low, op.mem, layout, kind, op.value)
         return
-    access = _access(low, op, op.value)
+    access = _access(low, op, op.value.type)
     masks = _Masks(access, owner_predicate(low, access.layout))
     addresses = _Addresses(access)
     offsets = register_coordinates(access.layout)
@@ -231,6 +237,56 @@ def _store(low: Lowering, op: Operation) -> None:
         done.add(place)
         part = part_of(low, op.value, access.kind, register, access.width)
         store(low, addresses.of(place), access.kind, part, masks.of(place))
+
+
+def _async_copy(low: Lowering, op: Operation) -> None:
+    """Copies 4, 8 or 16 bytes an instruction; past the tensor's end it writes zeros."""
+    assert isinstance(op, AsyncCopyOp)
+    access = _access(low, op, op.tile_type)
+    in_buffer = access.layout if op.transposed is None else turned(access.layout)
+    shared = SharedAccess(low, op.buffer, in_buffer, access.kind)
+    width = min(access.width, contiguous_vector(shared.offsets, OFFSET))
+    size = width * access.kind.bytes
+    if size not in _COPY_SIZES:
+        raise error_at(op, f"an asynchronous copy moves 4, 8 or 16 bytes, not {size}")
+    masks, addresses = _Masks(access, None), _Addresses(access)
+    owner = owner_predicate(low, access.layout)
+    cache = "cg" if size == MAX_BYTES else "ca"
+    done: set[tuple[int, ...]] = set()
+    places = register_coordinates(access.layout)
+    for register in range(0, len(places), width):
+        place = places[register]
+        if place in done:
+            continue
+        done.add(place)
+        inside = masks.of(place)
+        read = () if inside is None else (low.build.emit(ptx.SelpOp, "b32", size, 0, inside),)
+        source, target = addresses.of(place), shared.address(shared.registers[register])
+        low.build.emit_multi(
+            ptx.CpAsyncOp,
+            f"{cache}.shared.global",
+            target.base,
+            source.base,
+            *read,
+            results=(),
+            imm=size,
+            offsets=(target.offset, source.offset),
+            guard=owner,
+        )
+
+
+def _async_commit(low: Lowering, op: Operation) -> None:
+    low.build.emit_multi(ptx.CpAsyncCommitGroupOp, "", results=())
+
+
+def _async_wait(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, AsyncWaitOp)
+    pending = op.pending.value.data
+    low.build.emit_multi(ptx.CpAsyncWaitGroupOp, "", results=(), imm=pending)
+
+
+def _stage(low: Lowering, op: Operation) -> None:
+    """Accesses compute the stage's address themselves."""
 
 
 def _splat(low: Lowering, op: Operation) -> None:
@@ -249,4 +305,8 @@ HANDLERS: dict[type[Operation], Handler] = {
     tile.StoreOp: _store,
     tile.SplatOp: _splat,
     tile.BroadcastOp: _broadcast,
+    AsyncCopyOp: _async_copy,
+    AsyncCommitOp: _async_commit,
+    AsyncWaitOp: _async_wait,
+    StageOp: _stage,
 }

@@ -1,0 +1,419 @@
+"""`ph-pipeline-loops`: load the tiles of later iterations while this one computes.
+
+    scf.for %k .. {                                  // copies of the first stages - 1 iterations
+      %a = tile.load %A[%m, %k]                      scf.for %k .., %stage .. {
+      tile.store %a, %buffer[..]                       tile.async_wait stages - 2
+      (barrier)                                  -->   (barrier)
+      %d = tile.dot %buffer, ..                        scf.if (iteration + stages - 1 exists) {
+    }                                                    tile.async_copy %A[%m, ..] to a free stage
+                                                       }
+                                                       tile.async_commit
+                                                       %d = tile.dot (this stage), ..
+                                                     }
+
+A load is staged if its tile goes straight to a buffer that a contraction of the same loop
+reads, and its place depends on the loop variable and on what is outside the loop. Where the
+chip copies asynchronously and every thread moves at least 4 bytes, `stages` copies of the
+buffers take turns: as many as fit the shared memory, at most 4, or what `@pipeline(n)` says.
+Otherwise the loads of the next iteration are put before the contraction and their tiles are
+carried in registers.
+
+Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
+each stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects.builtin import (
+    FixedBitwidthType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from phobos.dialects import tile
+from phobos.dialects.contraction import DotOp
+from phobos.dialects.shaping import TransposeOp
+from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
+from phobos.ir.kernel import kernels
+from phobos.ir.rewrite import index_constant, zero_attr
+from phobos.layout import contiguous_vector
+from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
+from phobos.transforms.place_tiles import buffer_bytes
+
+PIPELINE = "phobos.pipeline"
+DYNAMIC = "phobos.dynshared"
+MAX_STAGES = 4
+MIN_COPY_BYTES = 4
+
+
+@dataclass(frozen=True)
+class PipelineLoopsPass(ModulePass):
+    """Multi-buffers the loads of loops that contract."""
+
+    name = "ph-pipeline-loops"
+
+    chip: str = "sm_80"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites every kernel of the module."""
+        target = chip(self.chip)
+        for kernel in kernels(op):
+            asked = _asked_stages(kernel)
+            if asked == 1:
+                continue
+            for loop in list(kernel.walk()):
+                if isinstance(loop, scf.ForOp):
+                    _pipeline(loop, kernel, target, asked)
+
+
+def _asked_stages(kernel: gpu.FuncOp) -> int | None:
+    """The number in `@pipeline(n)`; None for the attribute without one, and without it."""
+    found = kernel.attributes.get(PIPELINE)
+    number = found.value.data if isinstance(found, IntegerAttr) else -1
+    return number if number >= 1 else None
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """A load of the loop, the store of its tile, and the buffer.
+
+    `turn` is the transposition between load and store, if there is one.
+    """
+
+    load: tile.LoadOp
+    turn: TransposeOp | None
+    store: tile.StoreOp
+    buffer: memref.AllocaOp
+
+    @property
+    def bytes(self) -> int:
+        return buffer_bytes(self.buffer.memref)
+
+
+def _pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip, asked: int | None) -> None:
+    staged = _staged_loads(loop)
+    if not staged:
+        return
+    if target.has_cp_async and all(_can_copy(one) for one in staged):
+        stages = asked or _fitting_stages(kernel, loop, staged, target)
+        if stages >= 2:
+            _copy_ahead(loop, staged, stages)
+            return
+    _load_ahead(loop, [one.load for one in staged])
+
+
+def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
+    body = loop.body.block
+    result: list[_Staged] = []
+    for op in body.ops:
+        if not isinstance(op, tile.StoreOp) or not tile.is_shared(op.mem):
+            continue
+        load, turn, buffer = op.value.owner, None, op.mem.owner
+        if isinstance(load, TransposeOp) and len(list(load.result.uses)) == 1:
+            load, turn = load.value.owner, load
+        if not isinstance(load, tile.LoadOp) or not isinstance(buffer, memref.AllocaOp):
+            continue
+        readers = [use.operation for use in buffer.memref.uses if use.operation is not op]
+        only_dots = all(isinstance(r, DotOp) and r.parent is body for r in readers)
+        single = len(list(load.result.uses)) == 1
+        local = load.parent is body and buffer.parent is body and not tile.is_shared(load.mem)
+        if only_dots and single and local and _place_is_computable(load, body):
+            result.append(_Staged(load, turn, op, buffer))
+    return result
+
+
+def _place_is_computable(load: tile.LoadOp, body: Block) -> bool:
+    """Whether another iteration's place follows from the loop variable by pure arithmetic."""
+    return _index_ops(load.indices, body) is not None
+
+
+def _index_ops(values: Sequence[SSAValue], body: Block) -> list[Operation] | None:
+    """The ops of the loop that compute values, in order; None if there is another kind."""
+    found: dict[Operation, None] = {}
+
+    def visit(value: SSAValue) -> bool:
+        owner = value.owner
+        if isinstance(owner, Block):
+            return owner is not body or value is body.args[0]
+        if owner.parent is not body or owner in found:
+            return True
+        if owner.regions or not is_side_effect_free(owner):
+            return False
+        if not all(visit(operand) for operand in owner.operands):
+            return False
+        found[owner] = None
+        return True
+
+    return list(found) if all(visit(value) for value in values) else None
+
+
+def _can_copy(staged: _Staged) -> bool:
+    """Whether each thread moves whole words between places that are neighbours on both sides."""
+    value = staged.load.result.type
+    assert isinstance(value, TensorType)
+    element = value.element_type
+    assert isinstance(element, FixedBitwidthType)
+    layout = tile.layout_of(staged.load.result)
+    assert layout is not None
+    proven = staged.load.vector.value.data if staged.load.vector is not None else 1
+    width = min(proven, contiguous_vector(layout, layout.rank - 1))
+    return width * element.size >= MIN_COPY_BYTES
+
+
+def _fitting_stages(
+    kernel: gpu.FuncOp, loop: scf.ForOp, staged: Sequence[_Staged], target: Chip
+) -> int:
+    """As many stages as fit the shared memory beside the kernel's other buffers."""
+    dynamic = DYNAMIC in kernel.attributes
+    limit = target.max_dynamic_shared if dynamic else MAX_STATIC_SHARED
+    ours = {one.buffer for one in staged}
+    others = sum(
+        buffer_bytes(op.memref)
+        for op in kernel.walk()
+        if isinstance(op, memref.AllocaOp) and tile.is_shared(op.memref) and op not in ours
+    )
+    stage = sum(one.bytes for one in staged)
+    return min(MAX_STAGES, (limit - others) // stage)
+
+
+# ---- asynchronous copies
+
+
+class _Builder:
+    """Collects ops that all come from one place of the source."""
+
+    def __init__(self, near: Operation):
+        self.near = near
+        self.ops: list[Operation] = []
+
+    def put(self, op: Operation) -> None:
+        for inner in op.walk():
+            inner.location = self.near.location
+        self.ops.append(op)
+
+    def add(self, op: Operation) -> SSAValue:
+        self.put(op)
+        return op.results[0]
+
+    def constant(self, value: int) -> SSAValue:
+        return self.add(index_constant(value, self.near))
+
+
+def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None:
+    """The rewrite of the module's docstring."""
+    body = loop.body.block
+    outside = loop.parent
+    assert outside is not None
+    head = _Builder(loop)
+    buffers = [_multi_buffer(head, one, stages) for one in staged]
+    place = loop.lb
+    for stage in range(stages - 1):
+        exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
+        head.put(_only_if(_copies(loop, staged, buffers, place, head.constant(stage)), exists))
+        head.put(AsyncCommitOp())
+        place = head.add(arith.AddiOp(place, loop.step))
+    ahead = _times(head, loop.step, stages - 1)
+    zero, one, count = head.constant(0), head.constant(1), head.constant(stages)
+    last = head.constant(stages - 1)
+    outside.insert_ops_before(head.ops, loop)
+
+    new_loop = _with_carried(loop, [zero, last])
+    body = new_loop.body.block
+    read, write = body.args[-2], body.args[-1]
+    variable = body.args[0]
+    start = _Builder(new_loop)
+    start.put(AsyncWaitOp(stages - 2))
+    left = start.add(arith.SubiOp(new_loop.ub, variable))
+    exists = start.add(arith.CmpiOp(left, ahead, "sgt"))
+    later = start.add(arith.AddiOp(variable, ahead))
+    start.put(_only_if(_copies(new_loop, staged, buffers, later, write), exists))
+    start.put(AsyncCommitOp())
+    views = [
+        start.add(_view(buffer, read, load.buffer))
+        for buffer, load in zip(buffers, staged, strict=True)
+    ]
+    first = body.first_op
+    assert first is not None
+    body.insert_ops_before(start.ops, first)
+    for load, view in zip(staged, views, strict=True):
+        _replace_buffer(load, view)
+    end = _Builder(new_loop)
+    following = [_next_stage(end, stage, one, count, zero) for stage in (read, write)]
+    _extend_yield(body, end.ops, following)
+    drain = AsyncWaitOp(0)
+    drain.location = new_loop.location
+    outside.insert_op_after(drain, new_loop)
+
+
+def _multi_buffer(head: _Builder, staged: _Staged, stages: int) -> SSAValue:
+    single = staged.buffer.memref.type
+    assert isinstance(single, MemRefType)
+    type_ = MemRefType(single.element_type, [stages, *single.get_shape()], NoneAttr(), tile.SHARED)
+    return head.add(memref.AllocaOp.build(operands=[[], []], result_types=[type_], properties={}))
+
+
+def _view(buffer: SSAValue, stage: SSAValue, single: memref.AllocaOp) -> StageOp:
+    type_ = single.memref.type
+    assert isinstance(type_, MemRefType)
+    return StageOp(buffer, stage, type_)
+
+
+def _copies(
+    loop: scf.ForOp,
+    staged: Sequence[_Staged],
+    buffers: Sequence[SSAValue],
+    place: SSAValue,
+    stage: SSAValue,
+) -> list[Operation]:
+    """The copies of the iteration whose loop variable is `place`, into a stage."""
+    body = staged[0].load.parent
+    assert isinstance(body, Block)
+    mapping: dict[SSAValue, SSAValue] = {body.args[0]: place}
+    ops: list[Operation] = []
+    for one, buffer in zip(staged, buffers, strict=True):
+        for op in _index_ops(one.load.indices, body) or ():
+            if op.results[0] not in mapping:
+                ops.append(op.clone(value_mapper=mapping))
+        view = _view(buffer, stage, one.buffer)
+        indices = [mapping.get(index, index) for index in one.load.indices]
+        copy = AsyncCopyOp(one.load.mem, indices, view.result, one.load.result.type)
+        for name in ("in_bounds", "vector"):
+            if name in one.load.properties:
+                copy.properties[name] = one.load.properties[name]
+        if one.turn is not None:
+            copy.transposed = UnitAttr()
+        ops += [view, copy]
+    return ops
+
+
+def _only_if(ops: list[Operation], condition: SSAValue) -> scf.IfOp:
+    return scf.IfOp(condition, [], Region(Block([*ops, scf.YieldOp()])))
+
+
+def _times(head: _Builder, step: SSAValue, count: int) -> SSAValue:
+    return head.add(arith.MuliOp(step, head.constant(count)))
+
+
+def _next_stage(
+    end: _Builder, stage: SSAValue, one: SSAValue, count: SSAValue, zero: SSAValue
+) -> SSAValue:
+    """(stage + 1) mod count."""
+    following = end.add(arith.AddiOp(stage, one))
+    wraps = end.add(arith.CmpiOp(following, count, "eq"))
+    return end.add(arith.SelectOp(wraps, zero, following))
+
+
+def _replace_buffer(staged: _Staged, view: SSAValue) -> None:
+    """The contraction reads the stage; the load, its store and its buffer go."""
+    for op in (staged.store, staged.turn, staged.load):
+        if op is not None:
+            op.detach()
+            op.erase()
+    staged.buffer.memref.replace_all_uses_with(view)
+    staged.buffer.detach()
+    staged.buffer.erase()
+
+
+def _with_carried(loop: scf.ForOp, initial: Sequence[SSAValue]) -> scf.ForOp:
+    """The same loop, carrying more values; its yield is still to be extended."""
+    body = loop.body.block
+    for value in initial:
+        body.insert_arg(value.type, len(body.args))
+    region = loop.detach_region(loop.body)
+    new_loop = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], region)
+    new_loop.location = loop.location
+    new_loop.attributes.update(loop.attributes)
+    outside = loop.parent
+    assert outside is not None
+    outside.insert_op_before(new_loop, loop)
+    for old, new in zip(loop.results, new_loop.results, strict=False):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    loop.detach()
+    loop.erase()
+    return new_loop
+
+
+def _extend_yield(body: Block, ops: Sequence[Operation], values: Sequence[SSAValue]) -> None:
+    last = body.last_op
+    assert isinstance(last, scf.YieldOp)
+    body.insert_ops_before(list(ops), last)
+    last.operands = [*last.operands, *values]
+
+
+# ---- loads ahead
+
+
+def _load_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> None:
+    """Carries each loaded tile to the next iteration and loads there for the one behind it."""
+    body = loop.body.block
+    outside = loop.parent
+    assert outside is not None
+    head = _Builder(loop)
+    exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
+    first = _loads_or_zeros(loads, loop.lb, exists)
+    head.put(first)
+    outside.insert_ops_before(head.ops, loop)
+    new_loop = _with_carried(loop, first.results)
+    body = new_loop.body.block
+    carried = body.args[-len(loads) :]
+    ahead = _Builder(new_loop)
+    variable = body.args[0]
+    left = ahead.add(arith.SubiOp(new_loop.ub, variable))
+    more = ahead.add(arith.CmpiOp(left, new_loop.step, "sgt"))
+    later = ahead.add(arith.AddiOp(variable, new_loop.step))
+    following = _loads_or_zeros(loads, later, more)
+    ahead.put(following)
+    for load, tile_now in zip(loads, carried, strict=True):
+        load.result.replace_all_uses_with(tile_now)
+    dot = next(op for op in body.ops if isinstance(op, DotOp))
+    body.insert_ops_before(ahead.ops, dot)
+    for load in loads:
+        load.detach()
+        load.erase()
+    _extend_yield(body, [], following.results)
+
+
+def _loads_or_zeros(loads: Sequence[tile.LoadOp], place: SSAValue, exists: SSAValue) -> scf.IfOp:
+    """The tiles of the iteration whose loop variable is `place`, zeros if there is none."""
+    body = loads[0].parent
+    assert isinstance(body, Block)
+    mapping: dict[SSAValue, SSAValue] = {body.args[0]: place}
+    there: list[Operation] = []
+    tiles: list[SSAValue] = []
+    nothing: list[Operation] = []
+    zeros: list[SSAValue] = []
+    for load in loads:
+        for op in _index_ops(load.indices, body) or ():
+            if op.results[0] not in mapping:
+                there.append(op.clone(value_mapper=mapping))
+        there.append(load.clone(value_mapper=dict(mapping)))
+        tiles.append(there[-1].results[0])
+        constant, splat = _zero_tile(load)
+        nothing += [constant, splat]
+        zeros.append(splat.results[0])
+    return scf.IfOp(
+        exists,
+        [load.result.type for load in loads],
+        Region(Block([*there, scf.YieldOp(*tiles)])),
+        Region(Block([*nothing, scf.YieldOp(*zeros)])),
+    )
+
+
+def _zero_tile(load: tile.LoadOp) -> tuple[arith.ConstantOp, tile.SplatOp]:
+    type_ = load.result.type
+    assert isinstance(type_, TensorType)
+    constant = arith.ConstantOp(zero_attr(type_.element_type))
+    return constant, tile.SplatOp(constant.result, type_)
