@@ -19,6 +19,7 @@ from phobos.emulator.types import Selection
 
 if TYPE_CHECKING:
     from phobos.emulator.decode import Operands
+    from phobos.emulator.memory.access import Access
     from phobos.emulator.wave import Wave
 
 IntArray = npt.NDArray[np.int64]
@@ -32,6 +33,7 @@ class Copy:
     """
 
     operands: Operands
+    access: Access
     threads: npt.NDArray[np.intp]
     group: IntArray
     source: ByteStore

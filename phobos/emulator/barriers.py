@@ -86,7 +86,7 @@ class Barriers:
         self.epoch += 1
         if self._wave.monitor is not None:
             slots = np.arange(len(self._wave.ctas))
-            self._wave.monitor.barrier(self._wave, slots, everyone)
+            self._wave.monitor.barrier(self._wave, slots, everyone, int(barrier))
 
     def arrive(
         self, site: BarrierSite, threads: npt.NDArray[np.intp], barrier: Value, count: Value
@@ -97,6 +97,8 @@ class Barriers:
         barrier = np.broadcast_to(barrier, threads.shape)[np.searchsorted(threads, leaders)]
         slots = self._wave.slot[leaders]
         np.add.at(self._arrived_only, (slots, barrier), WARP)
+        if self._wave.monitor is not None:
+            self._wave.monitor.arrived(self._wave, leaders, barrier)
         self._expect(threads, barrier[0], count)
         return self.release()
 
@@ -155,7 +157,7 @@ class Barriers:
         self._arrived_only[complete, barrier] = 0
         self.epoch[complete] += 1
         if wave.monitor is not None:
-            wave.monitor.barrier(wave, np.flatnonzero(complete), threads)
+            wave.monitor.barrier(wave, np.flatnonzero(complete), threads, barrier)
         for number in np.unique(self._site[threads]).tolist():
             site = self._sites[number]
             members = threads[self._site[threads] == number]

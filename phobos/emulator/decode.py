@@ -42,9 +42,12 @@ Reader: TypeAlias = Callable[[Wave, Selection], Value]
 Writer: TypeAlias = Callable[[Wave, Selection, Value], None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Environment:
-    """What decoding needs to know beside the instruction: the module and where things lie."""
+    """What decoding needs to know beside the instruction: the module and where things lie.
+
+    `smallest_access` is the number of bytes that the narrowest memory access decoded so far has.
+    """
 
     module: Module
     kernel: str
@@ -53,6 +56,11 @@ class Environment:
     sources: SourceMap
     requirements: Requirements
     register_bases: dict[str, int] = field(default_factory=dict)
+    smallest_access: int = 16
+
+    def note_access(self, size: int) -> None:
+        """Take note of an access of `size` bytes."""
+        self.smallest_access = min(self.smallest_access, size)
 
 
 class Operands:

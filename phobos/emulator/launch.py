@@ -7,27 +7,33 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
 from phobos.emulator.arguments import place_arguments
 from phobos.emulator.barriers import Barriers
+from phobos.emulator.checks.race import RaceMonitor
 from phobos.emulator.decode import Environment
 from phobos.emulator.memory.buffers import GlobalMemory
 from phobos.emulator.memory.layout import Layout
 from phobos.emulator.memory.spaces import Memories
 from phobos.emulator.memory.variables import initialise_variables, reserve_variables
-from phobos.emulator.program import build_program, reachable_functions
+from phobos.emulator.monitor import Monitor
+from phobos.emulator.program import Program, build_program, reachable_functions
 from phobos.emulator.requirements import Requirements
 from phobos.emulator.schedule import Scheduler
 from phobos.emulator.wave import Dim3, Geometry, Wave
 from phobos.targets.ptx.parse import parse_ptx
 from phobos.targets.ptx.parse.records import Function, Module
 
-CHECKS = frozenset({"bounds", "align", "init", "divergence", "async"})
+CHECKS = frozenset({"bounds", "align", "init", "divergence", "async", "race"})
 """The checks there are. Bounds and alignment are always checked: the emulator cannot go on."""
 
 DEFAULT_CHECKS = ("bounds", "align", "init", "divergence", "async")
 _WAVE_THREADS = 65536
+_RACE_WAVE_THREADS = 8192
+"""Threads of a wave, without and with the race check, whose cost grows with their square."""
+
 _MAX_THREADS = 1024
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _BLOCK_LIMITS = (1024, 1024, 64)
@@ -194,14 +200,18 @@ class Launch:
             Requirements(self.module.chip, self.module.version),
         )
         program = build_program(environment, self._functions)
+        monitor = None
+        if "race" in self.options.checks:
+            monitor = RaceMonitor(self.geometry, environment.smallest_access)
         with np.errstate(all="ignore"):
             for ctas in self._waves():
-                self._run_wave(program, buffers, ctas)
+                self._run_wave(program, buffers, ctas, monitor)
         arguments.write_back(buffers)
 
     def _waves(self) -> Iterable[np.ndarray]:
         total = self.geometry.ctas
-        size = max(1, _WAVE_THREADS // self.geometry.padded)
+        threads = _RACE_WAVE_THREADS if "race" in self.options.checks else _WAVE_THREADS
+        size = max(1, threads // self.geometry.padded)
         if self.options.resident is not None:
             size = max(1, self.options.resident)
         for start in range(0, total, size):
@@ -210,7 +220,13 @@ class Launch:
             if self.options.progress is not None:
                 self.options.progress(stop, total)
 
-    def _run_wave(self, program: Any, buffers: GlobalMemory, ctas: np.ndarray) -> None:
+    def _run_wave(
+        self,
+        program: Program,
+        buffers: GlobalMemory,
+        ctas: npt.NDArray[np.int64],
+        monitor: Monitor | None,
+    ) -> None:
         checks = self.options.checks
         threads = len(ctas) * self.geometry.padded
         memories = Memories(
@@ -221,10 +237,14 @@ class Launch:
             check_init="init" in checks,
             check_async="async" in checks,
         )
-        wave = Wave(self.geometry, ctas, program.register_bits, memories)
+        wave = Wave(self.geometry, ctas, program.register_bits, memories, monitor)
         barriers = Barriers(wave, check_exited="divergence" in checks)
         behind = self.geometry.ctas - int(ctas[-1]) - 1
+        if monitor is not None:
+            monitor.start(wave)
         Scheduler(wave, program.blocks, barriers, behind).run()
+        if monitor is not None:
+            monitor.finish(wave)
 
 
 def _entry(module: Module, name: str) -> Function:

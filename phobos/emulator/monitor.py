@@ -1,8 +1,9 @@
-"""The interface through which memory accesses and synchronisation are watched."""
+"""Monitors: what watches the memory accesses and the synchronisation of a wave."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,17 @@ if TYPE_CHECKING:
     from phobos.emulator.memory.store import ByteStore
     from phobos.emulator.wave import Wave
 
+Threads = npt.NDArray[np.intp]
 
-class Monitor(Protocol):
-    """Watches a wave: every access, after it was found valid, and every barrier."""
+
+class Monitor:
+    """Sees everything that the threads of a wave do to memory, and does nothing about it."""
+
+    def start(self, wave: Wave) -> None:
+        """A wave begins."""
+
+    def finish(self, wave: Wave) -> None:
+        """A wave has come to its end."""
 
     def access(
         self,
@@ -28,13 +37,80 @@ class Monitor(Protocol):
         store: ByteStore,
         index: Value,
         access: Access,
+        values: Sequence[Value] | None,
     ) -> None:
-        """The selected threads access `access.bytes` bytes at byte indices of `store`."""
+        """The selected threads access `access.bytes` bytes at byte indices of `store`.
+
+        The access is valid. `values` are the elements that a plain store is about to write.
+        """
 
     def landed(self, wave: Wave, copy: Copy, done: npt.NDArray[np.bool_]) -> None:
         """The threads of an asynchronous copy at `done` have waited for it."""
 
-    def barrier(
-        self, wave: Wave, slots: npt.NDArray[np.intp], threads: npt.NDArray[np.intp]
+    def barrier(self, wave: Wave, slots: Threads, threads: Threads, barrier: int) -> None:
+        """A barrier released `threads`, which belong to the CTAs at `slots`."""
+
+    def arrived(self, wave: Wave, threads: Threads, barrier: Value) -> None:
+        """Threads arrived at a barrier without waiting at it."""
+
+    def warp_sync(self, wave: Wave, sel: Selection, mask: Value) -> None:
+        """The selected threads met the lanes of their mask at `bar.warp.sync`."""
+
+    def fence(self, wave: Wave, sel: Selection) -> None:
+        """The selected threads executed a memory fence."""
+
+
+class Monitors(Monitor):
+    """Several monitors as one."""
+
+    def __init__(self, monitors: Sequence[Monitor]) -> None:
+        self._monitors = tuple(monitors)
+
+    def start(self, wave: Wave) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.start(wave)
+
+    def finish(self, wave: Wave) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.finish(wave)
+
+    def access(
+        self,
+        wave: Wave,
+        sel: Selection,
+        space: Space,
+        store: ByteStore,
+        index: Value,
+        access: Access,
+        values: Sequence[Value] | None,
     ) -> None:
-        """A barrier released `threads` in the CTAs at `slots`."""
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.access(wave, sel, space, store, index, access, values)
+
+    def landed(self, wave: Wave, copy: Copy, done: npt.NDArray[np.bool_]) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.landed(wave, copy, done)
+
+    def barrier(self, wave: Wave, slots: Threads, threads: Threads, barrier: int) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.barrier(wave, slots, threads, barrier)
+
+    def arrived(self, wave: Wave, threads: Threads, barrier: Value) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.arrived(wave, threads, barrier)
+
+    def warp_sync(self, wave: Wave, sel: Selection, mask: Value) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.warp_sync(wave, sel, mask)
+
+    def fence(self, wave: Wave, sel: Selection) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.fence(wave, sel)

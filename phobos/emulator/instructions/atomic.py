@@ -49,7 +49,9 @@ def _elements_step(ops: Operands, form: MemoryForm, name: str, first: int, opera
         for index in range(first + 1, first + 1 + operands)
     ]
     read = address_reader(ops, first)
-    access = Access(ops, "updates", form.bytes, is_write=True, is_strong=True, is_atomic=True)
+    access = Access(
+        ops, "updates", form.bytes, is_write=True, is_strong=True, is_atomic=True, order=form.order
+    )
 
     def make(space: Space) -> Step:
         operation = atomic_operation(name, element, is_global=space is GLOBAL)
@@ -146,7 +148,9 @@ def _wide(ops: Operands, form: MemoryForm, name: str) -> Step:
         ops.refuse(f"`.{name}` does not exist for .b128")
     write, read = ops.write(0, form.type), address_reader(ops, 1)
     readers = [ops.read(index, form.type) for index in range(2, 4 if name == "cas" else 3)]
-    access = Access(ops, "updates", 16, is_write=True, is_strong=True, is_atomic=True)
+    access = Access(
+        ops, "updates", 16, is_write=True, is_strong=True, is_atomic=True, order=form.order
+    )
 
     def make(space: Space) -> Step:
         def step(wave: Wave, sel: Selection) -> None:

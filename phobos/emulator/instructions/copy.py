@@ -46,7 +46,7 @@ def _copy(ops: Operands, level: str, hints: list[str]) -> Step:
     target, source = address_reader(ops, 0), address_reader(ops, 1)
     length = _length(ops, size, ops.count - has_policy)
     write = Access(ops, "copies to", size, is_write=True, is_read=False)
-    reads = {n: Access(ops, "copies from", n, is_write=False) for n in range(1, size + 1)}
+    read = Access(ops, "copies from", size, is_write=False)
 
     def step(wave: Wave, sel: Selection) -> None:
         count = wave.count(sel)
@@ -54,11 +54,12 @@ def _copy(ops: Operands, level: str, hints: list[str]) -> Step:
         goal = np.array(np.broadcast_to(target(wave, sel), (count,)))
         origin = np.array(np.broadcast_to(source(wave, sel), (count,)))
         store, index = SHARED.open(wave, sel, goal, write)
-        from_index = _source_index(wave, sel, origin, lengths, reads)
+        from_index = _source_index(wave, sel, origin, lengths, read)
         threads = wave.selected(sel)
         wave.copies.issue(
             Copy(
                 operands=ops,
+                access=write,
                 threads=threads,
                 group=wave.copies.group_of(threads),
                 source=wave.memories.buffers.store,
@@ -90,11 +91,10 @@ def _source_index(
     sel: Selection,
     address: npt.NDArray[np.uint64],
     lengths: npt.NDArray[np.int64],
-    accesses: dict[int, Access],
+    access: Access,
 ) -> npt.NDArray[np.int64]:
     """Byte indices of the sources, checked for the bytes that are really read."""
-    size = max(accesses)
-    accesses[size].check_alignment(wave, sel, np.where(lengths == 0, np.uint64(0), address))
+    access.check_alignment(wave, sel, np.where(lengths == 0, np.uint64(0), address))
     index = np.zeros(len(address), dtype=np.int64)
     for length in np.unique(lengths).tolist():
         mask = lengths == length
@@ -104,7 +104,7 @@ def _source_index(
         start = address[mask]
         # Bytes in front of an odd length are checked one by one: no access has such a size.
         for offset, part in _parts(length):
-            _, found = GLOBAL.open(wave, threads, start + np.uint64(offset), accesses[part])
+            _, found = GLOBAL.open(wave, threads, start + np.uint64(offset), access.of_size(part))
             if offset == 0:
                 index[mask] = found
     return index

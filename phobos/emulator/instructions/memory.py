@@ -41,7 +41,7 @@ def _ld(ops: Operands) -> Step:
         for element in elements
     ]
     read = address_reader(ops, 1)
-    access = Access(ops, "reads", form.bytes, is_write=False, is_strong=form.is_strong)
+    access = _load_access(ops, form)
     size, dtype = _UNIT[form.type.bits], form.type.dtype
 
     def make(space: Space) -> Step:
@@ -73,7 +73,7 @@ def _st(ops: Operands) -> Step:
     def make(space: Space) -> Step:
         def step(wave: Wave, sel: Selection) -> None:
             values = [reader(wave, sel) for reader in readers]
-            store, index = space.open(wave, sel, read(wave, sel), access)
+            store, index = space.open(wave, sel, read(wave, sel), access, values)
             for element, value in enumerate(values):
                 store.store(index, size, value, element)
             wave.memory_version += 1
@@ -84,7 +84,21 @@ def _st(ops: Operands) -> Step:
 
 
 def _store_access(ops: Operands, form: MemoryForm) -> Access:
-    return Access(ops, "writes", form.bytes, is_write=True, is_strong=form.is_strong, is_read=False)
+    return Access(
+        ops,
+        "writes",
+        form.bytes,
+        is_write=True,
+        is_strong=form.is_strong,
+        is_read=False,
+        order=form.order,
+    )
+
+
+def _load_access(ops: Operands, form: MemoryForm) -> Access:
+    return Access(
+        ops, "reads", form.bytes, is_write=False, is_strong=form.is_strong, order=form.order
+    )
 
 
 def _raw(ops: Operands, kind: ScalarType) -> ScalarType:
@@ -94,7 +108,7 @@ def _raw(ops: Operands, kind: ScalarType) -> ScalarType:
 def _load_wide(ops: Operands, form: MemoryForm) -> Step:
     """`ld.b128`: two 64-bit halves."""
     write, read = ops.write(0, form.type), address_reader(ops, 1)
-    access = Access(ops, "reads", 16, is_write=False, is_strong=form.is_strong)
+    access = _load_access(ops, form)
 
     def make(space: Space) -> Step:
         def step(wave: Wave, sel: Selection) -> None:
@@ -127,15 +141,20 @@ def _store_wide(ops: Operands, form: MemoryForm) -> Step:
 # Hints and fences --------------------------------------------------------------------------------
 
 
-@decodes("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent", "membar")
+@decodes("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent")
 def _hint(ops: Operands) -> Step:
-    """Hints and full fences: the emulator's memory is always up to date."""
     return do_nothing
 
 
-@decodes("fence")
+@decodes("fence", "membar")
 def _fence(ops: Operands) -> Step:
-    return do_nothing
+    """The emulator's memory is always up to date; only the race check cares for fences."""
+
+    def step(wave: Wave, sel: Selection) -> None:
+        if wave.monitor is not None:
+            wave.monitor.fence(wave, sel)
+
+    return step
 
 
 @decodes("createpolicy")

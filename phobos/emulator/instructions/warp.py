@@ -10,7 +10,6 @@ import numpy.typing as npt
 from phobos.emulator.arithmetic import floats
 from phobos.emulator.decode import Operands, Step
 from phobos.emulator.errors import FindingKind
-from phobos.emulator.instructions.memory import do_nothing
 from phobos.emulator.instructions.registry import decodes
 from phobos.emulator.instructions.shape import last_type
 from phobos.emulator.types import B32, PRED, U32, ScalarType, Selection, Value
@@ -246,4 +245,11 @@ def _elect(ops: Operands) -> Step:
 @decodes("bar")
 def _bar_warp(ops: Operands) -> Step:
     """`bar.warp.sync`: its gate does the waiting."""
-    return do_nothing
+    ops.expect_count(1)
+    mask_of = ops.read(0, U32)
+
+    def step(wave: Wave, sel: Selection) -> None:
+        if wave.monitor is not None:
+            wave.monitor.warp_sync(wave, sel, mask_of(wave, sel))
+
+    return step

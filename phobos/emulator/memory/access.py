@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import numpy as np
@@ -28,6 +28,10 @@ class Access:
     is_strong: bool = False
     is_atomic: bool = False
     is_read: bool = True
+    order: str = "weak"
+
+    def __post_init__(self) -> None:
+        self.operands.environment.note_access(self.bytes)
 
     @property
     def unit(self) -> int:
@@ -38,6 +42,10 @@ class Access:
     def count(self) -> int:
         """Elements of an access."""
         return max(1, self.bytes // 8)
+
+    def of_size(self, size: int) -> Access:
+        """The same access on another number of bytes."""
+        return self if size == self.bytes else replace(self, bytes=size)
 
     def fault(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,16 +110,24 @@ class Space(ABC):
         """The store and the byte indices in it; raises for addresses that the space lacks."""
 
     def open(
-        self, wave: Wave, sel: Selection, address: Value, access: Access
+        self,
+        wave: Wave,
+        sel: Selection,
+        address: Value,
+        access: Access,
+        values: Sequence[Value] | None = None,
     ) -> tuple[ByteStore, Value]:
-        """Like `locate`, but for an access that happens now: all checks look at it."""
+        """Like `locate`, but for an access that happens now: all checks look at it.
+
+        `values` are the elements that a plain store is about to write.
+        """
         store, index = self.locate(wave, sel, address, access)
         if store.shadow is not None and (access.is_read or wave.copies.are_pending):
             marks = store.marked(index, access.unit, access.count)
             if marks is not None:
                 self._check_marks(wave, sel, address, access, store, index, marks)
         if wave.monitor is not None:
-            wave.monitor.access(wave, sel, self, store, index, access)
+            wave.monitor.access(wave, sel, self, store, index, access, values)
         return store, index
 
     def _check_marks(

@@ -1,0 +1,1 @@
+"""Checks that need memory of what happened before: data races and counts."""

@@ -1,0 +1,86 @@
+"""Who knows of whose work: clocks of warps, after the vector clocks of race detectors.
+
+Every warp has a clock, which ticks when it synchronises. `known[w, v]` is the last tick of warp v
+whose work happened before what warp w does now. Inside a warp, `lanes[t, l]` is the same for
+thread t and lane l of its own warp, since lanes are ordered by nothing but synchronisation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from phobos.emulator.wave import WARP, Wave
+
+Threads = npt.NDArray[np.intp]
+Ticks = npt.NDArray[np.int32]
+
+
+class Clocks:
+    """The clocks of one wave."""
+
+    def __init__(self, wave: Wave) -> None:
+        warps = wave.size // WARP
+        self._per_cta = wave.geometry.padded // WARP
+        self._ctas = len(wave.ctas)
+        self.now: Ticks = np.ones(warps, dtype=np.int32)
+        self.known: Ticks = np.zeros((warps, warps), dtype=np.int32)
+        self.lanes: Ticks = np.zeros((wave.size, WARP), dtype=np.int32)
+        self._arrived: dict[tuple[int, int], Ticks] = {}
+
+    def ordered(self, threads: Threads, others: Threads, ticks: Ticks) -> npt.NDArray[np.bool_]:
+        """Whether what `others` did at `ticks` happened before what `threads` do now."""
+        mine, theirs = threads // WARP, others // WARP
+        limit = np.where(
+            mine == theirs, self.lanes[threads, others % WARP], self.known[mine, theirs]
+        )
+        return (threads == others) | (ticks <= limit)
+
+    def barrier(self, slots: Threads, threads: Threads, barrier: int) -> None:
+        """The warps of `threads` met, CTA by CTA; those that only arrived told what they knew."""
+        taking_part = np.zeros(len(self.now), dtype=np.bool_)
+        taking_part[threads // WARP] = True
+        shape = (self._ctas, self._per_cta)
+        groups = taking_part.reshape(shape)
+        rows = self.known.reshape(*shape, -1)
+        merged = np.where(groups[..., None], rows, 0).max(axis=1)
+        own = np.where(taking_part, self.now, 0).reshape(shape)
+        for slot in slots.tolist():
+            columns = slice(slot * self._per_cta, (slot + 1) * self._per_cta)
+            merged[slot, columns] = np.maximum(merged[slot, columns], own[slot])
+            told = self._arrived.pop((slot, barrier), None)
+            if told is not None:
+                merged[slot] = np.maximum(merged[slot], told)
+        warps = np.flatnonzero(taking_part)
+        self.known[warps] = merged[warps // self._per_cta]
+        self.lanes.reshape(-1, WARP * WARP)[warps] = self.now[warps, None]
+        self.now[warps] += 1
+
+    def arrived(self, threads: Threads, barriers: npt.NDArray[np.int64]) -> None:
+        """Warps that go on without waiting leave what they know for those that wait."""
+        warps, first = np.unique(threads // WARP, return_index=True)
+        for warp, place in zip(warps.tolist(), first.tolist(), strict=True):
+            key = (warp // self._per_cta, int(barriers[place]))
+            row = self.release(warp)
+            told = self._arrived.get(key)
+            self._arrived[key] = row if told is None else np.maximum(told, row)
+
+    def warp_sync(self, threads: Threads, members: npt.NDArray[np.bool_]) -> None:
+        """Threads met the lanes of their warp in `members`, which is shaped [thread, lane]."""
+        warps = threads // WARP
+        now = self.now[warps, None]
+        lanes = self.lanes.reshape(-1, WARP, WARP)[warps]
+        told = np.where(members[:, :, None], lanes, 0).max(axis=1)
+        self.lanes[threads] = np.maximum(told, np.where(members, now, self.lanes[threads]))
+        self.now[np.unique(warps)] += 1
+
+    def release(self, warp: int) -> Ticks:
+        """What a warp knows, its own work included; work that it does later is not in it."""
+        row = self.known[warp].copy()
+        row[warp] = self.now[warp]
+        self.now[warp] += 1
+        return row
+
+    def acquire(self, warp: int, row: Ticks) -> None:
+        """A warp learns what another released."""
+        self.known[warp] = np.maximum(self.known[warp], row)
