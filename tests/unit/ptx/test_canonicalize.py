@@ -39,8 +39,10 @@ REWRITES = {
 }
 
 
-@pytest.mark.parametrize("name", REWRITES)
-@pytest.mark.parametrize("seed", range(40))
+SEEDS = {name: range(40 if name == "canonicalize" else 12) for name in REWRITES}
+
+
+@pytest.mark.parametrize(("name", "seed"), [(name, s) for name in REWRITES for s in SEEDS[name]])
 def test_random_kernels_store_the_same(name: str, seed: int):
     kernel = RandomKernel(seed)
     module = kernel.module
@@ -52,7 +54,7 @@ def test_random_kernels_store_the_same(name: str, seed: int):
     np.testing.assert_array_equal(run_kernel(module, seed), before)
 
 
-@pytest.mark.parametrize("seed", range(40, 60))
+@pytest.mark.parametrize("seed", range(40, 52))
 def test_canonicalizing_twice_changes_nothing_more(seed: int):
     kernel = RandomKernel(seed)
     canonicalize_entry(kernel.entry)

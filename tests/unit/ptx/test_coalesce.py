@@ -12,7 +12,7 @@ from tests.unit.ptx.programs import RandomKernel, run_kernel
 
 
 @pytest.mark.parametrize("canonical", [False, True])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_shared_registers_change_no_result(seed: int, canonical: bool, monkeypatch):
     kernel = RandomKernel(seed)
     if canonical:
@@ -24,7 +24,7 @@ def test_shared_registers_change_no_result(seed: int, canonical: bool, monkeypat
 
 def test_sharing_removes_most_moves():
     moves = {"shared": 0, "own": 0}
-    for seed in range(60, 90):
+    for seed in range(60, 80):
         kernel = RandomKernel(seed)
         canonicalize_entry(kernel.entry)
         moves["shared"] += printer.print_module(kernel.module).count("\tmov.b")

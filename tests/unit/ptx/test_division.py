@@ -64,7 +64,7 @@ def test_signed_multipliers_are_exact_for_all_pairs_of_eight_bits():
 @pytest.mark.parametrize("bits", [32, 64])
 def test_multipliers_are_exact_at_the_edges_of_wide_types(bits):
     divisors = [3, 5, 6, 7, 9, 10, 12, 25, 28, 125, 641, 1000, 10**9, (1 << bits - 1) - 1]
-    divisors += [RANDOM.randint(3, (1 << bits - 1) - 1) for _ in range(300)]
+    divisors += [RANDOM.randint(3, (1 << bits - 1) - 1) for _ in range(100)]
     for divisor in divisors:
         if divisor.bit_count() == 1:
             continue
@@ -121,9 +121,13 @@ DIVISORS = [1, 2, 3, 5, 7, 8, 10, 14, 64, 100, 641, 1 << 14]
 
 
 @pytest.mark.parametrize("suffix", ["u32", "s32", "u64", "s64", "u16", "s16"])
-@pytest.mark.parametrize("divisor", [*DIVISORS, *(-d for d in DIVISORS)])
 @pytest.mark.parametrize("cls", [ptx.DivOp, ptx.RemOp])
-def test_sequences_compute_quotient_and_remainder(cls, suffix, divisor):
+def test_sequences_compute_quotient_and_remainder(cls, suffix):
+    for divisor in (*DIVISORS, *(-d for d in DIVISORS)):
+        _check_sequence(cls, suffix, divisor)
+
+
+def _check_sequence(cls: type[ptx.Instruction], suffix: str, divisor: int) -> None:
     bits = int(suffix[1:])
     signed = suffix[0] == "s"
     low, high = (-1 << (bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
