@@ -1,6 +1,6 @@
 """x as a multiple of a quarter turn and a rest: x = q pi/2 + r, |r| <= 0.8, for sin, cos and tan.
 
-Up to 2^18 the multiple is subtracted in three parts of pi / 2. Larger arguments need more bits of
+Up to 2^17 the multiple is subtracted in three parts of pi / 2. Larger arguments need more bits of
 pi: x times the 96 bits of 2 / pi that matter, in integers (Payne and Hanek). All threads that
 have one take a branch for it, once for all elements of an op.
 """
@@ -19,8 +19,9 @@ from phobos.transforms.lowering.functions.code import ROUND_TO_INTEGER, FloatCod
 from phobos.transforms.lowering.functions.constants import HALF_PI, TWO_OVER_PI
 from phobos.transforms.lowering.registers import F16
 
-LARGEST_SUBTRACTED = 2.0**18
-"""Up to here three parts of pi / 2 leave r within 1 ulp (every f32 below was tried)."""
+LARGEST_SUBTRACTED = 2.0**17
+"""Up to here three parts of pi / 2 are enough: for larger multiples the last one's rounding, which
+is that of the number times 2^-72, comes near the last place of small rests."""
 
 _TWO_OVER_PI = 0.636619772
 _QUARTER_OF_2_TO_64 = pi / 2 / 2.0**64

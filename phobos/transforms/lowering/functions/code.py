@@ -50,7 +50,7 @@ class FloatCode:
 
     def register(self, operand: Operand) -> SSAValue:
         """A register that holds the operand."""
-        return self.constant(operand) if isinstance(operand, float) else operand
+        return operand if isinstance(operand, SSAValue) else self.constant(operand)
 
     def add(self, a: Operand, b: Operand) -> SSAValue:
         """a + b."""

@@ -1,9 +1,8 @@
 """The constants of the functions, each with its derivation.
 
-Polynomials list their coefficients from the power 0 of t up: the best ones whose
-coefficients are floats, fitted by tools/functions/derive.py, which writes this file. The
-errors are the largest ones of the named function that the polynomial alone brings,
-relative to the function."""
+tools/functions/derive.py writes this file. Polynomials list their coefficients from the
+power 0 of t up: the best ones whose coefficients are floats. The errors are the largest
+that the polynomial alone brings, relative to the function that is named."""
 
 LN = (
     -0.5,

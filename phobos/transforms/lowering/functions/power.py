@@ -36,9 +36,9 @@ def pow(code: FloatCode, base: SSAValue, exponent: SSAValue) -> SSAValue:
     """base^exponent = 2^(exponent * log2(|base|)) with a sign; within 2 ulp.
 
     The logarithm is a sum of two floats with a relative error below 2^-35, so that |y| <= 150
-    has an absolute one below 2^-28, or 0.1 ulp of the power. The fraction of y is rounded below
-    1/2 (0.25 ulp), the polynomial brings 0.7. rcp.approx is corrected, so nothing rests on
-    an approximate instruction.
+    has an absolute one below 2^-27, or 0.1 ulp of the power. Rounding the fraction of y below 1/2
+    brings 0.25 ulp and the polynomial 0.75. The quotient made with rcp.approx is corrected, so
+    that nothing rests on an approximate instruction.
     """
     size = code.abs(base)
     high, low = _log2(code, size)

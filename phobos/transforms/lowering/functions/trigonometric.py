@@ -16,7 +16,7 @@ def sine_from(first_quadrant: int) -> Functions:
     """sin(x + first_quadrant pi/2): the sine for 0, the cosine for 1; within 2 ulp.
 
     Without approximate instructions. Rounding the reduced argument brings up to 1 ulp, the
-    polynomial and the last sum 0.55; every f32 up to 2^18 was tried and is below 1.55.
+    polynomial and the last sum 0.6. (Trying every f32 up to 2^17 found 1.53.)
     """
 
     def function(code: FloatCode, rows: Sequence[Row]) -> list[SSAValue]:
@@ -55,8 +55,8 @@ def tan(code: FloatCode, rows: Sequence[Row]) -> list[SSAValue]:
     """tan(x), within 2 ulp.
 
     The reduced argument and the tangent of it are sums of two floats; the reciprocal in odd
-    quadrants is rcp.approx with one Newton step, so its own error is gone. What is left is the
-    polynomial's, 0.6 ulp at most, and the last rounding.
+    quadrants is rcp.approx with one Newton step, so its own error is gone. What is left is that of
+    the polynomial, 0.6 ulp at most, and the last rounding.
     """
     reduced = reduce_arguments(code, [row[0] for row in rows], with_tail=True)
     return [_tan(code, row[0], one) for row, one in zip(rows, reduced, strict=True)]

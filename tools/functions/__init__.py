@@ -1,0 +1,1 @@
+"""Where the constants of phobos/transforms/lowering/functions come from."""
