@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from phobos.diagnostics import PhobosError
+    from phobos.diagnostics import PhobosError, PhobosWarning
     from phobos.driver.modules import compile
     from phobos.emulator import emulate
     from phobos.runtime.module import Kernel, Module
@@ -25,6 +25,7 @@ _HOMES = {
     "Kernel": "phobos.runtime.module",
     "Module": "phobos.runtime.module",
     "PhobosError": "phobos.diagnostics",
+    "PhobosWarning": "phobos.diagnostics",
     "compile": "phobos.driver.modules",
     "emulate": "phobos.emulator",
 }

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NoReturn, Self
 
@@ -82,7 +84,8 @@ class Diagnostic:
     """One thing to tell the user.
 
     `message` is one sentence without a capital or full stop; names of the program stand in
-    backquotes. `help` says what to do about it.
+    backquotes. `help` says what to do about it. A warning's `group` is what `-W` and `--werror`
+    call it and others like it.
     """
 
     severity: Severity
@@ -90,6 +93,7 @@ class Diagnostic:
     location: Location | None = None
     notes: tuple[Note, ...] = ()
     help: str | None = None
+    group: str | None = None
 
     @classmethod
     def error(
@@ -111,9 +115,10 @@ class Diagnostic:
         *,
         notes: Iterable[Note] = (),
         help: str | None = None,
+        group: str | None = None,
     ) -> Self:
         """A warning; shorthand for the constructor."""
-        return cls(Severity.WARNING, message, location, tuple(notes), help)
+        return cls(Severity.WARNING, message, location, tuple(notes), help, group)
 
 
 class SourceMap:
@@ -287,6 +292,63 @@ class DiagnosticCollector:
         raise PhobosError(self.diagnostics, self.sources)
 
 
+class PhobosWarning(UserWarning):
+    """What `phobos.compile` gives Python's `warnings`; its text is the diagnostic."""
+
+
+# Warnings ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What was told while somebody listened, and the texts that it is about."""
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    sources: SourceMap = field(default_factory=SourceMap)
+
+
+_listener: ContextVar[Listener | None] = ContextVar("phobos_listener", default=None)
+
+
+@contextmanager
+def listening() -> Iterator[Listener]:
+    """Receives what is told while the context lasts."""
+    listener = Listener()
+    token = _listener.set(listener)
+    try:
+        yield listener
+    finally:
+        _listener.reset(token)
+
+
+def tell(*diagnostics: Diagnostic, sources: SourceMap | None = None) -> None:
+    """Tells whoever listens, innermost, something that is no error; else it is lost.
+
+    With `sources` the listener gets the texts too, and each place its end.
+    """
+    listener = _listener.get()
+    if listener is None:
+        return
+    if sources is None:
+        listener.diagnostics.extend(diagnostics)
+        return
+    listener.diagnostics.extend(with_spans(one, sources) for one in diagnostics)
+    for name in sources.names():
+        text = sources.text(name)
+        if text is not None and listener.sources.text(name) is None:
+            listener.sources.add(name, text)
+
+
+def with_spans(diagnostic: Diagnostic, sources: SourceMap) -> Diagnostic:
+    """A diagnostic whose places have their ends, so that the text alone draws it."""
+
+    def resolved(place: Location | None) -> Location | None:
+        return None if place is None else sources.resolve(place)
+
+    notes = tuple(replace(note, location=resolved(note.location)) for note in diagnostic.notes)
+    return replace(diagnostic, location=resolved(diagnostic.location), notes=notes)
+
+
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `name` is most likely a misspelling of, or None if none is near."""
     known = list(candidates)
@@ -316,6 +378,8 @@ def render(diagnostic: Diagnostic, sources: SourceMap | None = None, *, color: b
         (diagnostic.severity, diagnostic.message, diagnostic.location),
         *((Severity.NOTE, note.message, note.location) for note in diagnostic.notes),
     ]
+    if diagnostic.group is not None:
+        parts[0] = (parts[0][0], f"{diagnostic.message} [-W {diagnostic.group}]", parts[0][2])
     resolved = [
         (severity, message, None if place is None else sources.resolve(place))
         for severity, message, place in parts
@@ -367,6 +431,7 @@ def to_json(
                 for note in diagnostic.notes
             ],
             "help": diagnostic.help,
+            "group": diagnostic.group,
         }
         for diagnostic in diagnostics
     ]

@@ -23,6 +23,7 @@ DEFAULT_PIPELINE = ",".join(
         "cse",
         "ph-infer-uniformity{annotate=false}",  # legality: who reaches what
         "ph-analyze-extents",  # proofs of bounds and alignment, read by all below
+        "ph-warn-masked-folds",
         "ph-mask-slices",  # the entry checks that these proofs rest on
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-assign-layouts",
@@ -43,6 +44,7 @@ _LOCATIONS = {
     "ph-infer-uniformity": ("infer_uniformity", "InferUniformityPass"),
     "ph-check-bounds": ("check_bounds", "CheckBoundsPass"),
     "ph-analyze-extents": ("analyze_extents", "AnalyzeExtentsPass"),
+    "ph-warn-masked-folds": ("warn_masked_folds", "WarnMaskedFoldsPass"),
     "ph-mask-slices": ("mask_slices", "MaskSlicesPass"),
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),

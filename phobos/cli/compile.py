@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import phobos
-from phobos.cli.tool import STANDARD, Reporter, leave, named_number, read_text
+from phobos.cli.tool import ALL_GROUPS, STANDARD, Reporter, leave, named_number, read_text
 from phobos.driver.levels import CACHED_LEVELS, Level
 from phobos.driver.options import EXTENT_MULTIPLES, INDEX_WIDTHS
 
@@ -60,6 +60,14 @@ def make_parser() -> argparse.ArgumentParser:
     add("--print-pipeline", action="store_true", help="print the passes, as --passes takes them")
     add("--timing", action="store_true", help="print what each step took, to stderr")
     add("--verify-each", action="store_true", help="verify the module after every pass")
+    add(
+        "-W", dest="hidden", action="append", default=[], type=_hidden_group, metavar="no-GROUP",
+        help="do not show the warnings of a group, which each names in [ ]; may be repeated",
+    )  # fmt: skip
+    add(
+        "--werror", action="append", default=[], metavar="GROUP",
+        help=f"make the warnings of a group errors, or `{ALL_GROUPS}`; may be repeated",
+    )  # fmt: skip
     add("--diagnostics", choices=("text", "json"), default="text", help="the form of diagnostics")
     add("--debug", action="store_true", help="show the Python traceback of an error")
     add("--version", action="version", version=f"%(prog)s {phobos.__version__}")
@@ -76,15 +84,20 @@ def main(args: Sequence[str] | None = None) -> int:
     is_complete = given.file is not None or given.print_pipeline or given.chip == "list"
     if not is_complete:
         parser.error("the following arguments are required: FILE")
-    reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
+    reporter = Reporter(
+        as_json=given.diagnostics == "json",
+        debug=given.debug,
+        hidden=given.hidden,
+        fatal=given.werror,
+    )
     if args is not None:
-        return reporter.guard(lambda: _run(given))
+        return reporter.guard(lambda: _run(given, reporter))
     # A process that ends soon has no use for garbage collection.
     gc.disable()
-    leave(reporter.guard(lambda: _run(given)))
+    leave(reporter.guard(lambda: _run(given, reporter)))
 
 
-def _run(given: argparse.Namespace) -> None:
+def _run(given: argparse.Namespace, reporter: Reporter) -> None:
     if given.chip == "list":
         from phobos.driver.listing import chip_table
 
@@ -96,7 +109,7 @@ def _run(given: argparse.Namespace) -> None:
 
         print(pipeline_text(options))
         return
-    _compile(given, options)
+    _compile(given, options, reporter)
 
 
 def _options(given: argparse.Namespace) -> CompileOptions:
@@ -113,7 +126,13 @@ def _options(given: argparse.Namespace) -> CompileOptions:
     )
 
 
-def _compile(given: argparse.Namespace, options: CompileOptions) -> None:
+def _hidden_group(text: str) -> str:
+    if not text.startswith("no-"):
+        raise argparse.ArgumentTypeError(f"expected no-GROUP, got {text}")
+    return text.removeprefix("no-")
+
+
+def _compile(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
     from phobos.driver.outputs import place_outputs, write_outputs
 
     source = None if given.file == STANDARD else Path(given.file)
@@ -125,6 +144,7 @@ def _compile(given: argparse.Namespace, options: CompileOptions) -> None:
         from phobos.driver.cached import compile_cached
 
         ptx, contract = compile_cached(text, name, options)
+        reporter.refuse_warnings()
         write_outputs(outputs, {Level.PTX: ptx, Level.CONTRACT: contract.dumps()})
         return
     from phobos.driver.compilation import compile_text
@@ -137,6 +157,7 @@ def _compile(given: argparse.Namespace, options: CompileOptions) -> None:
         passes=None if given.passes is None else _passes(given.passes),
         verify_each=given.verify_each,
     )
+    reporter.refuse_warnings()
     write_outputs(outputs, compilation.levels)
     if given.timing:
         print(compilation.timing_table(), file=sys.stderr)

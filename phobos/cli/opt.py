@@ -33,7 +33,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
 
 from phobos.cli.pass_list import from_spec, full_name, parse_passes
 from phobos.cli.tool import Reporter
-from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
+from phobos.diagnostics import PhobosError, SourceMap, did_you_mean, listening, render_all
 from phobos.faults import diagnose, verify_located
 from phobos.plugin import PhFrontend
 
@@ -197,7 +197,10 @@ class PhobosOptMain(xDSLOptMain):
         results: list[str] = []
         for chunk, offset in chunks:
             try:
-                results.append(self.process(chunk, language, offset))
+                with listening() as listener:
+                    results.append(self.process(chunk, language, offset))
+                if listener.diagnostics:
+                    print(render_all(listener.diagnostics, self.sources), file=sys.stderr)
             except ShrinkException:
                 if not self.args.shrink:
                     raise

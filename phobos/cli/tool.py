@@ -9,23 +9,46 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from phobos.diagnostics import Diagnostic, PhobosError, SourceMap, render_all, to_json
+from phobos.diagnostics import (
+    Diagnostic,
+    Listener,
+    PhobosError,
+    Severity,
+    SourceMap,
+    listening,
+    render_all,
+    to_json,
+)
 
 STANDARD = "-"
 """The file name that stands for standard input or output."""
 STDIN_NAME = "<stdin>"
+ALL_GROUPS = "all"
+"""The group that all warnings belong to."""
 
 
 class Reporter:
     """Shows diagnostics on stderr, as text or as JSON."""
 
-    def __init__(self, *, as_json: bool = False, debug: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        as_json: bool = False,
+        debug: bool = False,
+        hidden: Collection[str] = (),
+        fatal: Collection[str] = (),
+    ) -> None:
+        """`hidden` and `fatal` are groups of warnings: not shown, and shown as errors."""
         self.as_json = as_json
         self.debug = debug
+        self.hidden = frozenset(hidden)
+        self.fatal = frozenset(fatal)
+        self.listener = Listener()
 
     def show(self, diagnostics: Iterable[Diagnostic], sources: SourceMap | None) -> None:
         """Show the diagnostics of a run; as JSON, one list even if there are none."""
@@ -41,9 +64,10 @@ class Reporter:
     def guard(self, body: Callable[[], None]) -> int:
         """Run a tool's work and return its exit code; whatever it raises becomes a diagnostic."""
         try:
-            body()
+            with listening() as self.listener:
+                body()
             sys.stdout.flush()
-            self.show((), None)
+            self.show(self.warnings(), self.listener.sources)
         except BrokenPipeError:
             # The reader of our output has left; keep the interpreter from flushing into nothing.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -60,10 +84,31 @@ class Reporter:
             return 1
         return 0
 
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What was told so far and is not hidden; as errors where that was asked for."""
+        return tuple(
+            replace(one, severity=Severity.ERROR) if self._is_fatal(one) else one
+            for one in self.listener.diagnostics
+            if one.group not in self.hidden
+        )
+
+    def refuse_warnings(self) -> None:
+        """Raise PhobosError if a warning counts as an error."""
+        told = self.warnings()
+        if any(one.severity is Severity.ERROR for one in told):
+            self.listener.diagnostics.clear()
+            raise PhobosError(told, self.listener.sources)
+
+    def _is_fatal(self, told: Diagnostic) -> bool:
+        return told.severity is Severity.WARNING and (
+            ALL_GROUPS in self.fatal or told.group in self.fatal
+        )
+
     def _fail(self, error: PhobosError, fault: BaseException) -> None:
         if self.debug:
             traceback.print_exception(fault)
-        self.show(error.diagnostics, error.sources)
+        told = (*self.warnings(), *error.diagnostics)
+        self.show(told, error.sources or self.listener.sources)
 
 
 def leave(code: int) -> NoReturn:

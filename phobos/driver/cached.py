@@ -12,7 +12,8 @@ def compile_cached(
 ) -> Compiled:
     """The PTX and the contract of a source, from the kernel cache if that has them.
 
-    What gives warnings is not kept there, so that it gives them again. Raises PhobosError with everything that is wrong with the source.
+    What gives warnings is not kept there, so that it gives them again. Raises
+    PhobosError with everything that is wrong with the source.
     """
     store = default_cache() if cache else None
     if store is None:

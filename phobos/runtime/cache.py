@@ -62,12 +62,15 @@ class KernelCache:
             return False
         return True
 
-    def get_or_make(self, key: str, make: Callable[[], Compiled]) -> Compiled:
-        """The entry of a key; `make` gives it where it is missing."""
+    def get_or_make(
+        self, key: str, make: Callable[[], Compiled], keep: Callable[[], bool] = lambda: True
+    ) -> Compiled:
+        """The entry of a key; `make` gives it where it is missing, and `keep` says if it stays."""
         found = self.get(key)
         if found is None:
             found = make()
-            self.put(key, found)
+            if keep():
+                self.put(key, found)
         return found
 
     def _path(self, key: str) -> Path:

@@ -52,7 +52,8 @@ def test_products(name: str, type_: str, total: str, m: int, n: int, k: int) -> 
 )
 def test_a_sum_is_part_of_the_product(sum_: str) -> None:
     text = emitted(
-        "let a = A[0 :+ 16, 0 :+ 16]\nlet b = A[16 :+ 16, 0 :+ 16]\nlet acc = A[32 :+ 16, 0 :+ 16]\n"
+        "let a = A[0 :+ 16, 0 :+ 16]\nlet b = A[16 :+ 16, 0 :+ 16]\n"
+        "let acc = A[32 :+ 16, 0 :+ 16]\n"
         f"A[0 :+ 16, 0 :+ 16] = {sum_}"
     )
     assert text.count("arith.addf") == (1 if sum_.endswith("+ acc") and "acc +" in sum_ else 0)

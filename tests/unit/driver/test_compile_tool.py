@@ -264,3 +264,42 @@ def test_a_reader_that_leaves_early_is_no_fault(saxpy: Path) -> None:
     command = f"{sys.executable} -m phobos.cli.compile {saxpy} -o - | true"
     finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert finished.stderr == ""
+
+
+DOUBTFUL = """\
+kernel k(X: tensor<f32>[N], Y: tensor<f32>[1]) {
+  Y[:] = max<over 0>(X[0 :+ 64])
+}
+"""
+
+
+def test_a_warning_is_shown_each_time_and_can_be_hidden(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "k.ph"
+    path.write_text(DOUBTFUL)
+    for _ in range(2):
+        code, out, err = run(path)
+        assert (code, out) == (0, "")
+        assert f"{path}:2:10: warning: `max` may take in" in err
+        assert err.count("[-W masked-fold]") == 1
+    assert run(path, "-W", "no-masked-fold") == (0, "", "")
+    code, _, err = run(path, "--diagnostics", "json")
+    assert [(one["severity"], one["group"]) for one in json.loads(err)] == [
+        ("warning", "masked-fold")
+    ]
+
+
+@pytest.mark.parametrize("group", ["all", "masked-fold"])
+def test_a_warning_can_be_an_error(run: Run, tmp_path: Path, group: str) -> None:
+    path = tmp_path / "k.ph"
+    path.write_text(DOUBTFUL)
+    code, out, err = run(path, "--werror", group)
+    assert (code, out) == (1, "")
+    assert ": error: `max` may take in" in err
+    assert not path.with_suffix(".ptx").exists()
+    assert run(path, "--werror", "another-group")[0] == 0
+
+
+def test_w_hides_and_nothing_else(run: Run, saxpy: Path) -> None:
+    code, _, err = run(saxpy, "-W", "masked-fold")
+    assert code == 2
+    assert "expected no-GROUP" in err

@@ -215,6 +215,7 @@ class TestErrors:
             "location": place,
             "notes": [{"message": "n", "location": None}],
             "help": "h",
+            "group": None,
         }
         assert json.loads(json.dumps(to_json([diagnostic], known))) == [expected]
 
