@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
 
 from phobos.dialects.ptx.attributes import (
     GUARD_IF,
@@ -22,6 +20,10 @@ from phobos.dialects.ptx.instruction import Instruction
 from phobos.dialects.ptx.shape import OFFSET_NAMES
 from phobos.dialects.ptx.signatures import ItemKind, Signature
 from phobos.dialects.ptx.types import PRED, REGISTER_TYPES, RegisterType
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser, UnresolvedOperand
+    from xdsl.printer import Printer
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 

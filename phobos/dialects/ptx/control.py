@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Block, Operation, OpTraits, SSAValue
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from phobos.dialects.ptx.assembly import format_classes, parse_register_class
 from phobos.dialects.ptx.types import PRED
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 _TERMINATOR = OpTraits(lambda: (IsTerminator(),))
 

@@ -18,12 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -32,6 +30,10 @@ from phobos.dialects.ptx.forms import Form
 from phobos.dialects.ptx.shape import OFFSET_NAMES, Shape, Spelling, find_shape
 from phobos.dialects.ptx.signatures import Slot
 from phobos.dialects.ptx.types import PRED, RegisterType
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 OFFSET_LIMIT = 1 << 31
 """Constant offsets of addresses are signed 32-bit."""

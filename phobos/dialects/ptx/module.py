@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, OpTraits, Region
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
@@ -20,6 +18,10 @@ from phobos.dialects.ptx.attributes import (
     immediates_attr,
     parse_parameters,
 )
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 
 def _string(op: Operation, name: str) -> str:

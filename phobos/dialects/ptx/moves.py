@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, OpTraits
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,6 +14,10 @@ from phobos.dialects.ptx.forms import Form
 from phobos.dialects.ptx.instruction import Effect, Instruction
 from phobos.dialects.ptx.shape import Spelling
 from phobos.dialects.ptx.types import B32, B64, RegisterType
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 
 def wrap_to_width(value: int, register: RegisterType) -> int:

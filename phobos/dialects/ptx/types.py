@@ -7,10 +7,14 @@ type suffix to width.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdsl.ir import Data, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
-from xdsl.printer import Printer
+
+if TYPE_CHECKING:
+    from xdsl.parser import AttrParser
+    from xdsl.printer import Printer
 
 _BITS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
 
