@@ -22,7 +22,8 @@ Reference = Callable[[Arrays, Mapping[str, float]], Arrays]
 class Case:
     """One launch of a kernel, and what it must write.
 
-    `relative` and `absolute` bound the error of each element; integers must be equal.
+    `relative` and `absolute` bound the error of each element; integers must be equal. `prepare`
+    changes random tensors in place, where not any data will do, such as subscripts.
     """
 
     reference: Reference
@@ -32,6 +33,7 @@ class Case:
     relative: float = 1e-6
     absolute: float = 1e-6
     seed: int = 0
+    prepare: Callable[[Arrays], None] | None = None
 
     def __str__(self) -> str:
         return ",".join(f"{name}={extent}" for name, extent in self.dims.items())
@@ -47,6 +49,8 @@ def run_case(module: Module, kernel_name: str, case: Case, device: str | Device)
     given = make_inputs(kernel, dims=case.dims, scalars=case.scalars, files={}, seed=case.seed)
     values = {name: value.value for name, value in given.values.items()}
     tensors = {tensor.name: values[tensor.name] for tensor in kernel.tensors}
+    if case.prepare is not None:
+        case.prepare(tensors)
     poison_outputs(kernel, tensors)
     before = {name: array.copy() for name, array in tensors.items()}
     scalars = {scalar.name: values[scalar.name] for scalar in kernel.scalars}

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from phobos.targets.ptx.contract import KernelContract
 from tests.support.cases import Arrays, Case, Reference
 
@@ -40,6 +42,7 @@ class Example:
     absolute: float = 1e-6
     extents: tuple[int, ...] = (*MULTIPLES_OF_4, *ODD_EXTENTS)
     tile: str | None = None
+    prepare: Callable[[Arrays], None] | None = None
 
     @property
     def path(self) -> Path:
@@ -56,6 +59,7 @@ class Example:
             self.relative,
             # The error of a sum grows with the number of its terms.
             self.absolute * max(1, dims.get("K", 1) / 64),
+            prepare=self.prepare,
         )
 
     def cases(self, kernel: KernelContract, *, multiple: int = 1) -> list[Case]:
@@ -109,6 +113,46 @@ def gemm(tensors: Arrays, scalars: Scalars) -> Arrays:
     return {"C": scalars["alpha"] * product + scalars["beta"] * tensors["C"]}
 
 
+def softmax(tensors: Arrays, scalars: Scalars) -> Arrays:
+    exponentials = np.exp(tensors["X"] - tensors["X"].max(axis=1, keepdims=True))
+    return {"Y": exponentials / exponentials.sum(axis=1, keepdims=True)}
+
+
+def layernorm(tensors: Arrays, scalars: Scalars) -> Arrays:
+    x = tensors["X"]
+    centred = x - x.mean(axis=1, keepdims=True)
+    variance = (centred * centred).mean(axis=1, keepdims=True)
+    scaled = centred / np.sqrt(variance + scalars["epsilon"])
+    return {"Y": scaled * tensors["gamma"] + tensors["beta"]}
+
+
+def rmsnorm(tensors: Arrays, scalars: Scalars) -> Arrays:
+    x = tensors["X"]
+    mean = (x * x).mean(axis=1, keepdims=True)
+    return {"Y": x / np.sqrt(mean + scalars["epsilon"]) * tensors["gamma"]}
+
+
+def cross_entropy(tensors: Arrays, scalars: Scalars) -> Arrays:
+    x = tensors["X"]
+    top = x.max(axis=1, keepdims=True)
+    total = np.exp(x - top).sum(axis=1, keepdims=True)
+    return {"L": top + np.log(total) - np.take_along_axis(x, tensors["T"][:, None], axis=1)}
+
+
+def turn(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"B": tensors["A"].T}
+
+
+def class_numbers(tensors: Arrays) -> None:
+    """Makes the targets numbers of columns."""
+    tensors["T"][...] %= tensors["X"].shape[1]
+
+
+def row_in_a_block(extent: int, constants: Mapping[str, float]) -> Dims:
+    """A row that fits one tile of BLOCK."""
+    return {"M": min(extent, 7), "N": min(extent, int(constants["BLOCK"]))}
+
+
 def vector(extent: int, constants: Mapping[str, float]) -> Dims:
     return {"N": extent}
 
@@ -156,6 +200,19 @@ ALL = (
         "gemm_fp32.ph", "gemm", gemm, whole_tiles, {"alpha": 1.25, "beta": -0.5}, extents=(1, 5),
         absolute=2e-5,
     ),
+    Example("softmax.ph", "softmax", softmax, row_in_a_block, relative=1e-5),
+    Example(
+        "layernorm.ph", "layernorm", layernorm, row_in_a_block, {"epsilon": 1e-3}, absolute=1e-5,
+        relative=1e-5,
+    ),
+    Example(
+        "rmsnorm_bf16.ph", "rmsnorm", rmsnorm, row_in_a_block, {"epsilon": 1e-3}, relative=4e-3,
+    ),
+    Example(
+        "cross_entropy.ph", "cross_entropy", cross_entropy, row_in_a_block, relative=1e-5,
+        absolute=1e-5, prepare=class_numbers,
+    ),
+    Example("transpose.ph", "turn", turn, matrix, relative=0, absolute=0, tile="TILE"),
 )  # fmt: skip
 
 
@@ -171,4 +228,8 @@ def large_shapes(example: Example) -> Dims:
         "axpby": {"M": 2051, "N": 4099},
         "batch_add": {"BATCH": 17, "M": 515, "N": 1027},
         "gemm": {"M": 512, "N": 256, "K": 512},
+        **dict.fromkeys(
+            ("softmax", "layernorm", "rmsnorm", "cross_entropy"), {"M": 3001, "N": 1021}
+        ),
+        "turn": {"M": 2051, "N": 4099},
     }[example.kernel]
