@@ -45,7 +45,8 @@ class Options:
 
     Attributes:
         checks: What to look for, from `CHECKS`.
-        seed: Seeds every choice that a GPU leaves open.
+        seed: Seeds every choice that a GPU leaves open: the order of CTAs and warps, and when
+            asynchronous copies land. 0 is the order that runs fastest.
         resident: CTAs that run at the same time at most; None takes as many as are fast. Kernels
             whose CTAs wait for each other need all of them resident.
         uninitialised: Numbers of the array arguments whose content counts as not written.
@@ -88,7 +89,8 @@ def emulate(
             scalars and bytes by value.
         shared: Bytes of dynamic shared memory.
         checks: What to look for; see `CHECKS`.
-        seed: Seeds every choice that a GPU leaves open.
+        seed: Seeds every choice that a GPU leaves open: the order of CTAs and warps, and when
+            asynchronous copies land. 0 is the order that runs fastest.
         resident: CTAs that run at the same time at most.
         uninitialised: Numbers of the array arguments whose content counts as not written.
         sources: The texts that `.file` names, for excerpts in findings.
@@ -160,6 +162,8 @@ class Launch:
         functions = reachable_functions(module, self.function)
         self.layout = Layout(module, functions, shared)
         self._functions = functions
+        seeded = options.seed != 0
+        self._generator = np.random.default_rng(options.seed) if seeded else None
         if module.text and options.sources.text(module.name) is None:
             options.sources.add(module.name, module.text)
 
@@ -204,19 +208,24 @@ class Launch:
         if "race" in self.options.checks:
             monitor = RaceMonitor(self.geometry, environment.smallest_access)
         with np.errstate(all="ignore"):
+            started = 0
             for ctas in self._waves():
-                self._run_wave(program, buffers, ctas, monitor)
+                started += len(ctas)
+                self._run_wave(program, buffers, ctas, started, monitor)
         arguments.write_back(buffers)
 
     def _waves(self) -> Iterable[np.ndarray]:
         total = self.geometry.ctas
+        order = np.arange(total, dtype=np.int64)
+        if self._generator is not None:
+            self._generator.shuffle(order)
         threads = _RACE_WAVE_THREADS if "race" in self.options.checks else _WAVE_THREADS
         size = max(1, threads // self.geometry.padded)
         if self.options.resident is not None:
             size = max(1, self.options.resident)
         for start in range(0, total, size):
             stop = min(start + size, total)
-            yield np.arange(start, stop, dtype=np.int64)
+            yield order[start:stop]
             if self.options.progress is not None:
                 self.options.progress(stop, total)
 
@@ -225,6 +234,7 @@ class Launch:
         program: Program,
         buffers: GlobalMemory,
         ctas: npt.NDArray[np.int64],
+        started: int,
         monitor: Monitor | None,
     ) -> None:
         checks = self.options.checks
@@ -237,12 +247,12 @@ class Launch:
             check_init="init" in checks,
             check_async="async" in checks,
         )
-        wave = Wave(self.geometry, ctas, program.register_bits, memories, monitor)
+        wave = Wave(self.geometry, ctas, program.register_bits, memories, monitor, self._generator)
         barriers = Barriers(wave, check_exited="divergence" in checks)
-        behind = self.geometry.ctas - int(ctas[-1]) - 1
+        behind = self.geometry.ctas - started
         if monitor is not None:
             monitor.start(wave)
-        Scheduler(wave, program.blocks, barriers, behind).run()
+        Scheduler(wave, program.blocks, barriers, behind, self._generator).run()
         if monitor is not None:
             monitor.finish(wave)
 

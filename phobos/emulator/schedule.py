@@ -28,46 +28,96 @@ Loops that poll with a time-out count rounds too, so the limit is generous.
 """
 
 
+_MOST_GANGS = 4
+_SWITCH_PROBABILITY = 0.25
+"""How often a gang's turn ends behind a block, where turns are drawn."""
+
+
+class _Gang:
+    """Warps that are scheduled together, and where their threads stand."""
+
+    def __init__(self, pending: dict[int, Selection]) -> None:
+        self.pending = pending
+        self.parked: dict[int, npt.NDArray[np.intp]] = {}
+        self.deferred: set[int] = set()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a group can go on that has not stepped back."""
+        return len(self.pending) > len(self.deferred & self.pending.keys())
+
+    def take(self) -> tuple[int, Selection]:
+        """The group with the lowest block, those that stepped back last."""
+        ready = self.pending.keys() - self.deferred if self.deferred else self.pending
+        number = min(ready)
+        return number, self.pending.pop(number)
+
+
 class Scheduler:
-    """Runs one wave."""
+    """Runs one wave.
+
+    With a generator, the warps are dealt to a few gangs whose turns are drawn by it; without one
+    they all go together, which is fastest.
+    """
 
     def __init__(
-        self, wave: Wave, blocks: Sequence[Block], barriers: Barriers, waiting_ctas: int = 0
+        self,
+        wave: Wave,
+        blocks: Sequence[Block],
+        barriers: Barriers,
+        waiting_ctas: int = 0,
+        generator: np.random.Generator | None = None,
     ) -> None:
         self.wave = wave
         self.barriers = barriers
         self.calls = ReturnBlocks(wave)
         self._blocks = blocks
         self._waiting_ctas = waiting_ctas
-        self._pending: dict[int, Selection] = {}
-        self._parked: dict[int, npt.NDArray[np.intp]] = {}
-        self._deferred: set[int] = set()
+        self._generator = generator
         self._idle_rounds = 0
         self._round_version = -1
+        self._gangs = [_Gang({0: wave.everyone})]
+        self._gang_of: npt.NDArray[np.intp] | None = None
+        if generator is not None and wave.size > WARP:
+            self._deal(generator)
+
+    def _deal(self, generator: np.random.Generator) -> None:
+        count = int(generator.integers(2, _MOST_GANGS + 1))
+        of_warp = generator.integers(0, count, self.wave.size // WARP)
+        self._gang_of = np.repeat(of_warp, WARP)
+        everyone = self.wave.selected(self.wave.everyone)
+        members = [everyone[self._gang_of[everyone] == gang] for gang in range(count)]
+        self._gangs = [
+            _Gang({0: self.wave.normalised(threads)} if len(threads) else {}) for threads in members
+        ]
 
     def run(self) -> None:
         """Run every thread of the wave from block 0 to its exit."""
-        self._pending = {0: self.wave.everyone}
-        while self._pending:
-            number = self._choose()
-            self._run_from(number, self._pending.pop(number))
-        if self._parked:
+        gang = self._next_gang()
+        while gang is not None:
+            number, sel = gang.take()
+            self._run_from(gang, number, sel)
+            gang = self._next_gang()
+        if any(gang.parked for gang in self._gangs):
             self._report_parked()
         if self.barriers.waiting:
             self._report_barrier()
 
-    def _choose(self) -> int:
-        if not self._deferred:
-            return min(self._pending)
-        ready = self._pending.keys() - self._deferred
+    def _next_gang(self) -> _Gang | None:
+        ready = [gang for gang in self._gangs if gang.is_ready]
         if not ready:
+            if not any(gang.pending for gang in self._gangs):
+                return None
             self._start_round()
-            ready = self._pending.keys()
-        return min(ready)
+            ready = [gang for gang in self._gangs if gang.pending]
+        if self._generator is None or len(ready) == 1:
+            return ready[0]
+        return ready[int(self._generator.integers(len(ready)))]
 
     def _start_round(self) -> None:
         """All groups have stepped back: give each another turn, if there is any hope."""
-        self._deferred.clear()
+        for gang in self._gangs:
+            gang.deferred.clear()
         if self.wave.memory_version != self._round_version:
             self._round_version = self.wave.memory_version
             self._idle_rounds = 0
@@ -76,14 +126,14 @@ class Scheduler:
         if self._idle_rounds > _IDLE_ROUNDS:
             self._report_spinning()
 
-    def _run_from(self, number: int, sel: Selection) -> None:
-        wave, blocks, pending = self.wave, self._blocks, self._pending
+    def _run_from(self, gang: _Gang, number: int, sel: Selection) -> None:
+        wave, blocks, pending = self.wave, self._blocks, gang.pending
         while True:
             block = blocks[number]
             if block.gate is not None:
                 sel, held = block.gate.split(wave, sel)
                 if held is not None:
-                    self._park(number, held)
+                    gang.parked[number] = held
                     if sel is not None and not len(sel):
                         return
             for step in block.steps:
@@ -93,39 +143,53 @@ class Scheduler:
                 return
             following, sel = onward
             if block.is_spin and following <= number:
-                self.add(following, sel)
-                self._deferred.add(following)
+                self._put(gang, following, sel)
+                gang.deferred.add(following)
                 return
             number = following
-            if number in self._parked or (pending and number >= min(pending)):
-                self.add(number, sel)
+            if number in gang.parked or (pending and number >= min(pending)):
+                self._put(gang, number, sel)
                 return
+            if len(self._gangs) > 1 and self._is_turn_over():
+                self._put(gang, number, sel)
+                return
+
+    def _is_turn_over(self) -> bool:
+        return self._generator is not None and self._generator.random() < _SWITCH_PROBABILITY
 
     # Groups --------------------------------------------------------------------------------------
 
     def add(self, number: int, sel: Selection) -> None:
         """Put threads at the start of a block, with those that are there already."""
-        held = self._parked.pop(number, None)
+        if self._gang_of is None:
+            self._put(self._gangs[0], number, sel)
+            return
+        threads = self.wave.selected(sel)
+        owners = self._gang_of[threads]
+        for owner in np.unique(owners).tolist():
+            mine = self.wave.normalised(threads[owners == owner])
+            self._put(self._gangs[owner], number, mine)
+
+    def _put(self, gang: _Gang, number: int, sel: Selection) -> None:
+        held = gang.parked.pop(number, None)
         if held is not None:
             sel = self._union(sel, held)
-        if number in self._pending:
-            sel = self._union(sel, self._pending[number])
-        self._pending[number] = sel
+        if number in gang.pending:
+            sel = self._union(sel, gang.pending[number])
+        gang.pending[number] = sel
 
     def _union(self, first: Selection, second: Selection) -> Selection:
         assert first is not None
         assert second is not None
         return self.wave.normalised(np.sort(np.concatenate((first, second))))
 
-    def _park(self, number: int, threads: npt.NDArray[np.intp]) -> None:
-        self._parked[number] = threads
-
     def exit(self, sel: Selection) -> None:
         """End threads. Others may have waited for them, so the held ones get a new look."""
         self.wave.alive[self.wave.selected(sel)] = False
-        for number in list(self._parked):
-            threads = self._parked.pop(number)
-            self.add(number, threads)
+        for gang in self._gangs:
+            for number in list(gang.parked):
+                threads = gang.parked.pop(number)
+                self._put(gang, number, threads)
         self.resume(self.barriers.release())
 
     def resume(self, groups: list[tuple[int, npt.NDArray[np.intp]]]) -> None:
@@ -136,7 +200,8 @@ class Scheduler:
     # Threads that never get on -------------------------------------------------------------------
 
     def _report_parked(self) -> NoReturn:
-        number, threads = next(iter(self._parked.items()))
+        held = (item for gang in self._gangs for item in gang.parked.items())
+        number, threads = next(held)
         thread = int(threads[0])
         operands = self._blocks[number].operands
         warp = thread // WARP
@@ -157,7 +222,7 @@ class Scheduler:
         )
 
     def _whereabouts(self, thread: int) -> list[Note]:
-        for number, threads in self._parked.items():
+        for number, threads in (i for gang in self._gangs for i in gang.parked.items()):
             if thread in threads:
                 operands = self._blocks[number].operands
                 name = operands.instruction.mnemonic
@@ -180,8 +245,9 @@ class Scheduler:
         )
 
     def _report_spinning(self) -> NoReturn:
-        number = min(self._pending)
-        threads = self.wave.selected(self._pending[number])
+        gang = next(gang for gang in self._gangs if gang.pending)
+        number, sel = gang.take()
+        threads = self.wave.selected(sel)
         operands = self._blocks[number].operands
         help_line = None
         if self._waiting_ctas:
