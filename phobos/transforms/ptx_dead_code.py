@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,7 +22,6 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import ptx
-from phobos.dialects.ptx.instruction import Effect
 from phobos.transforms.ptx_branches import edge_values, remove_arguments
 
 
@@ -89,10 +89,9 @@ def _needed(entry: ptx.EntryOp) -> set[int]:
 
 def _is_root(op: Operation) -> bool:
     """Whether an operation matters whoever uses its results."""
-    effect = getattr(op, "effect", None)
-    if effect is None:
+    if getattr(op, "effect", None) is None:
         return type(op) is not ptx.ImmOp and type(op) is not ptx.SymbolOp
-    return effect is Effect.WRITE
+    return cast(ptx.Instruction, op).has_side_effect
 
 
 def _operands_that_matter(op: Operation) -> Sequence[SSAValue]:

@@ -12,6 +12,7 @@ nothing. Precondition: ptx modules. Cost: one walk, about 2 us an instruction.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -60,8 +61,10 @@ def _violations(module: PtxModuleOp, target: Chip) -> Iterator[Diagnostic]:
     for op in module.body.ops:
         match op:
             case SharedOp():
+                yield from _name_violations(op)
                 shared += op.size
             case EntryOp():
+                yield from _name_violations(op)
                 yield from _entry_violations(op, target)
             case _:
                 yield _error(op, f"`{op.name}` is not something a PTX module can hold")
@@ -73,6 +76,19 @@ def _violations(module: PtxModuleOp, target: Chip) -> Iterator[Diagnostic]:
             help=f"memory sized at launch (`@dynshared`) can take {target.max_dynamic_shared} "
             f"bytes on {target.name}",
         )
+
+
+_NAME = re.compile(r"(?!WARP_SZ\Z)([a-zA-Z]|[_$][\w$])[\w$]*", re.ASCII)
+"""What PTX takes as a name; it knows no reserved word but the one."""
+
+
+def _name_violations(op: EntryOp | SharedOp) -> Iterator[Diagnostic]:
+    names = [op.sym_name]
+    if isinstance(op, EntryOp):
+        names += [parameter.name for parameter in op.parameters]
+    for name in names:
+        if _NAME.fullmatch(name) is None:
+            yield _error(op, f"`{name}` is no name that PTX can have")
 
 
 def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:

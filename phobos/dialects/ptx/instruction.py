@@ -104,6 +104,11 @@ class Instruction(Operation):
             return shape
 
     @property
+    def has_side_effect(self) -> bool:
+        """Whether the instruction matters even if nothing uses its results."""
+        return self.effect is Effect.WRITE
+
+    @property
     def suffix(self) -> str:
         """The suffix without its leading dot, empty if there is none."""
         attr = self.properties.get("suffix")

@@ -85,6 +85,11 @@ class LdOp(Instruction):
     guardable = True
     forms = _access_forms("m* = []", "{ca|cg|cs|lu|cv}", is_load=True)
 
+    @property
+    def has_side_effect(self) -> bool:
+        """Loads that other threads can tell apart: volatile ones and those with an order."""
+        return self.suffix.partition(".")[0] in ("volatile", "relaxed", "acquire")
+
 
 class StOp(Instruction):
     """Store a scalar or vector; types of 8 and 16 bits may come from a wider register."""

@@ -12,6 +12,7 @@ ptx.module @m sm_80 {
   ^loop(%i: !ptx.reg<b32>, %n: !ptx.reg<b32>):
     %n1 = ptx.add s32 %n, %i
     %unused = ptx.ld global.b32 [%x]
+    %ordering = ptx.ld acquire.gpu.global.b32 [%x]
     %old = ptx.atom global.add.u32 [%x], %one
     %i1 = ptx.add s32 %i, %one
     %p = ptx.setp lt.s32 %i1, %ten
@@ -24,6 +25,7 @@ ptx.module @m sm_80 {
   // CHECK-LABEL: ptx.entry @loop
   // CHECK:         ptx.bra ^loop([[ZERO:%[0-9a-z]+]] : b32)
   // CHECK-NEXT:  ^loop([[I:%[0-9a-z]+]]: !ptx.reg<b32>):
+  // CHECK-NEXT:    %{{.*}} = ptx.ld acquire.gpu.global.b32
   // CHECK-NEXT:    %{{.*}} = ptx.atom global.add.u32
   // CHECK-NEXT:    [[I1:%[0-9a-z]+]] = ptx.add s32 [[I]]
   // CHECK-NEXT:    [[P:%[0-9a-z]+]] = ptx.setp lt.s32

@@ -8,6 +8,8 @@ from phobos.diagnostics import PhobosError
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B32, InstructionBuilder
 from phobos.ir.locations import location_attr
+from phobos.targets.ptx.assembler import assemble
+from phobos.targets.ptx.printer import print_module
 from phobos.transforms.ptx_verify import verify_module
 
 
@@ -80,6 +82,23 @@ def test_too_many_parameters():
     InstructionBuilder(entry.body).ret()
     with pytest.raises(PhobosError, match=r"take 32768 bytes; the limit is 32764"):
         _verify(entry)
+
+
+@pytest.mark.parametrize("name", ["WARP_SZ", "b\u00e9", "2nd", "_", "a.b"])
+def test_names_that_ptx_cannot_have(name: str):
+    entry = ptx.EntryOp.make("k", [ptx.Parameter(name, "u32")])
+    InstructionBuilder(entry.body).ret()
+    with pytest.raises(PhobosError, match="is no name that PTX can have"):
+        _verify(entry)
+
+
+@pytest.mark.parametrize("name", ["add", "exit", "x1", "_x", "$x", "WARP_SZ_"])
+def test_names_that_ptx_can_have(name: str):
+    entry = ptx.EntryOp.make(name, [ptx.Parameter(name, "u32")])
+    InstructionBuilder(entry.body).ret()
+    module = ptx.PtxModuleOp.make("m", "sm_80", [entry])
+    verify_module(module)
+    assemble(print_module(module), "sm_80")
 
 
 def test_definitions_come_before_uses():
