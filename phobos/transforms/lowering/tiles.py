@@ -40,7 +40,7 @@ _Op = tile.LoadOp | tile.StoreOp | AsyncCopyOp
 
 
 @dataclass
-class _Access:
+class Access:
     """One tile access in the making."""
 
     low: Lowering
@@ -57,6 +57,7 @@ class _Access:
 
     @property
     def mem(self) -> SSAValue:
+        """The tensor that is accessed."""
         return self.op.mem
 
 
@@ -67,7 +68,7 @@ def _layout(op: Operation, type_: Attribute) -> LinearLayout:
     return encoding.data
 
 
-def _access(low: Lowering, op: _Op, type_: Attribute) -> _Access:
+def _access(low: Lowering, op: _Op, type_: Attribute) -> Access:
     layout = _layout(op, type_)
     if not all(is_additive(layout, axis) for axis in range(layout.rank)):
         raise error_at(op, "a swizzled register layout cannot access memory directly yet")
@@ -81,17 +82,17 @@ def _access(low: Lowering, op: _Op, type_: Attribute) -> _Access:
     ]
     proven = op.vector.value.data if op.vector is not None else 1
     width = min(proven, MAX_BYTES // kind.bytes, contiguous_vector(layout, len(shape) - 1))
-    return _Access(low, op, kind, layout, shape, width, coordinates, thread)
+    return Access(low, op, kind, layout, shape, width, coordinates, thread)
 
 
 def _plus(low: Lowering, a: SSAValue, b: SSAValue | int) -> SSAValue:
     return low.build.emit(ptx.AddOp, low.index_kind.name, a, b)
 
 
-class _Masks:
+class Masks:
     """The predicates of an access, each made once."""
 
-    def __init__(self, access: _Access, owner: SSAValue | None):
+    def __init__(self, access: Access, owner: SSAValue | None):
         self.access = access
         self.owner = owner
         flags = access.op.in_bounds
@@ -107,7 +108,7 @@ class _Masks:
         if found is None and offsets not in self._all:
             found = self.owner
             for axis, offset in enumerate(offsets):
-                found = _both(self.access.low, found, self._axis_mask(axis, offset))
+                found = both(self.access.low, found, self._axis_mask(axis, offset))
             self._all[offsets] = found
         return found
 
@@ -116,7 +117,7 @@ class _Masks:
         if key not in self._axis:
             low = self.access.low
             inside = self._inside_tensor(axis, offset) if self.masked[axis] else None
-            self._axis[key] = _both(low, inside, self._inside_tile(axis, offset))
+            self._axis[key] = both(low, inside, self._inside_tile(axis, offset))
         return self._axis[key]
 
     def _inside_tensor(self, axis: int, offset: int) -> SSAValue:
@@ -143,16 +144,17 @@ class _Masks:
         return build.emit(ptx.SetpOp, "lt.u32", thread, extent - offset)
 
 
-def _both(low: Lowering, a: SSAValue | None, b: SSAValue | None) -> SSAValue | None:
+def both(low: Lowering, a: SSAValue | None, b: SSAValue | None) -> SSAValue | None:
+    """Whether two predicates hold; None stands for one that always does."""
     if a is None or b is None:
         return a if b is None else b
     return low.build.emit(ptx.AndOp, "pred", a, b)
 
 
-class _Addresses:
+class Addresses:
     """The addresses of an access: the thread's first one, and rows from it."""
 
-    def __init__(self, access: _Access):
+    def __init__(self, access: Access):
         self.access = access
         self.low = access.low
         self.bytes = access.kind.bytes
@@ -205,7 +207,7 @@ def _load(low: Lowering, op: Operation) -> None:
         low.set_share(op.result, load_shared(low, op.mem, layout, kind))
         return
     access = _access(low, op, op.result.type)
-    masks, addresses = _Masks(access, None), _Addresses(access)
+    masks, addresses = Masks(access, None), Addresses(access)
     offsets = register_coordinates(access.layout)
     fill = constant_bits(op.fill.value.data, access.kind) if op.fill is not None else 0
     done: dict[tuple[int, ...], Share] = {}
@@ -226,8 +228,8 @@ def _store(low: Lowering, op: Operation) -> None:
         store_shared(low, op.mem, layout, kind, op.value)
         return
     access = _access(low, op, op.value.type)
-    masks = _Masks(access, owner_predicate(low, access.layout))
-    addresses = _Addresses(access)
+    masks = Masks(access, owner_predicate(low, access.layout))
+    addresses = Addresses(access)
     offsets = register_coordinates(access.layout)
     done: set[tuple[int, ...]] = set()
     for register in range(0, len(offsets), access.width):
@@ -249,7 +251,7 @@ def _async_copy(low: Lowering, op: Operation) -> None:
     size = width * access.kind.bytes
     if size not in _COPY_SIZES:
         raise error_at(op, f"an asynchronous copy moves 4, 8 or 16 bytes, not {size}")
-    masks, addresses = _Masks(access, None), _Addresses(access)
+    masks, addresses = Masks(access, None), Addresses(access)
     owner = owner_predicate(low, access.layout)
     cache = "cg" if size == MAX_BYTES else "ca"
     done: set[tuple[int, ...]] = set()
