@@ -160,7 +160,12 @@ def _index_ops(values: Sequence[SSAValue], body: Block) -> list[Operation] | Non
 
 
 def _can_copy(staged: _Staged) -> bool:
-    """Whether each thread moves whole words between places that are neighbours on both sides."""
+    """Whether each thread moves whole words between places that are neighbours on both sides.
+
+    What a copy puts past the tensor's end is 0.
+    """
+    if staged.load.fill is not None:
+        return False
     value = staged.load.result.type
     assert isinstance(value, TensorType)
     element = value.element_type
