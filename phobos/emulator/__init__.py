@@ -5,6 +5,7 @@ phobos.emulator.emulate(ptx, "saxpy", grid=4, block=256, args=[x, y, out, np.flo
 
 from phobos.emulator.errors import EmulatorError, Finding, FindingKind
 from phobos.emulator.launch import CHECKS, DEFAULT_CHECKS, emulate
+from phobos.emulator.profiling import LineCounts, Profile, profile_table
 
 __all__ = [
     "CHECKS",
@@ -12,5 +13,8 @@ __all__ = [
     "EmulatorError",
     "Finding",
     "FindingKind",
+    "LineCounts",
+    "Profile",
     "emulate",
+    "profile_table",
 ]

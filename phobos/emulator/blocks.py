@@ -32,15 +32,20 @@ Terminator: TypeAlias = "Callable[[Scheduler, Selection], Onward]"
 class Block:
     """Steps that run one after the other, then a terminator.
 
-    `operands` is the first instruction, for messages. `is_spin` marks the end of a loop that may
-    wait for other threads.
+    `instructions` are all of them, at least one, for messages and counts. `is_spin` marks the end
+    of a loop that may wait for other threads.
     """
 
     steps: tuple[Step, ...]
     terminator: Terminator
-    operands: Operands
+    instructions: tuple[Operands, ...]
     gate: Gate | None = None
     is_spin: bool = False
+
+    @property
+    def operands(self) -> Operands:
+        """The first instruction."""
+        return self.instructions[0]
 
 
 class Gate(ABC):

@@ -18,7 +18,8 @@ from phobos.emulator.memory.buffers import GlobalMemory
 from phobos.emulator.memory.layout import Layout
 from phobos.emulator.memory.spaces import Memories
 from phobos.emulator.memory.variables import initialise_variables, reserve_variables
-from phobos.emulator.monitor import Monitor
+from phobos.emulator.monitor import Monitor, Monitors
+from phobos.emulator.profiling.counts import Profile
 from phobos.emulator.program import Program, build_program, reachable_functions
 from phobos.emulator.requirements import Requirements
 from phobos.emulator.schedule import Scheduler
@@ -52,6 +53,7 @@ class Options:
         uninitialised: Numbers of the array arguments whose content counts as not written.
         sources: The texts that `.file` names, for excerpts in findings.
         progress: Called with the CTAs done and their number, after every wave.
+        profile: Counts what the kernel does.
     """
 
     checks: frozenset[str] = frozenset(DEFAULT_CHECKS)
@@ -60,6 +62,7 @@ class Options:
     uninitialised: frozenset[int] = frozenset()
     sources: SourceMap = field(default_factory=SourceMap)
     progress: Callable[[int, int], None] | None = None
+    profile: Profile | None = None
 
 
 def emulate(
@@ -76,6 +79,7 @@ def emulate(
     uninitialised: Iterable[int] = (),
     sources: SourceMap | None = None,
     progress: Callable[[int, int], None] | None = None,
+    profile: Profile | None = None,
     name: str = "<ptx>",
 ) -> None:
     """Run a kernel of a PTX module on the CPU.
@@ -95,6 +99,7 @@ def emulate(
         uninitialised: Numbers of the array arguments whose content counts as not written.
         sources: The texts that `.file` names, for excerpts in findings.
         progress: Called with the CTAs done and their number as the run goes on.
+        profile: Counts what the kernel does, line by line.
         name: What messages call the PTX text.
 
     Raises:
@@ -108,6 +113,7 @@ def emulate(
         uninitialised=frozenset(uninitialised),
         sources=sources or SourceMap(),
         progress=progress,
+        profile=profile,
     )
     module = parse_ptx(ptx, name)
     Launch(module, entry, _dim3(grid, "grid"), _dim3(block, "block"), shared, options).run(args)
@@ -204,15 +210,23 @@ class Launch:
             Requirements(self.module.chip, self.module.version),
         )
         program = build_program(environment, self._functions)
-        monitor = None
-        if "race" in self.options.checks:
-            monitor = RaceMonitor(self.geometry, environment.smallest_access)
+        monitor = self._monitor(environment)
         with np.errstate(all="ignore"):
             started = 0
             for ctas in self._waves():
                 started += len(ctas)
                 self._run_wave(program, buffers, ctas, started, monitor)
         arguments.write_back(buffers)
+
+    def _monitor(self, environment: Environment) -> Monitor | None:
+        monitors: list[Monitor] = []
+        if "race" in self.options.checks:
+            monitors.append(RaceMonitor(self.geometry, environment.smallest_access))
+        if self.options.profile is not None:
+            monitors.append(self.options.profile)
+        if len(monitors) > 1:
+            return Monitors(monitors)
+        return monitors[0] if monitors else None
 
     def _waves(self) -> Iterable[np.ndarray]:
         total = self.geometry.ctas
@@ -252,7 +266,9 @@ class Launch:
         behind = self.geometry.ctas - started
         if monitor is not None:
             monitor.start(wave)
-        Scheduler(wave, program.blocks, barriers, behind, self._generator).run()
+        Scheduler(
+            wave, program.blocks, barriers, behind, self._generator, self.options.profile
+        ).run()
         if monitor is not None:
             monitor.finish(wave)
 

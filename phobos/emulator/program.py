@@ -193,13 +193,13 @@ class _FunctionBuilder:
         ops = self._operands(instruction)
         assert instruction.guard is not None
         condition = guard_reader(ops, instruction.guard)
-        return Block((), branch(condition, inside, following), ops)
+        return Block((), branch(condition, inside, following), (ops,))
 
     def _end_block(self) -> Block:
         """What lies behind the last instruction: a return."""
         position = self._function.position
         ops = self._operands(Instruction("ret", (), (), None, position))
-        return Block((), control_terminator(ops, self._places(0)), ops)
+        return Block((), control_terminator(ops, self._places(0)), (ops,))
 
     def _places(self, following: int) -> Places:
         return Places(following, self._labels, self._starts)
@@ -209,17 +209,16 @@ class _FunctionBuilder:
         following = self._plan.number.get(stop, self._plan.end - 1)
         steps: list[Step] = []
         terminator: Terminator = jump(following)
-        first = self._operands(body[start])
-        gate = gate_of(first)
-        for index in range(start, stop):
-            ops = self._operands(body[index])
+        instructions = [self._operands(body[index]) for index in range(start, stop)]
+        gate = gate_of(instructions[0])
+        for ops in instructions:
             self._environment.requirements.check(ops)
             if is_control(ops.instruction):
                 terminator = self._terminator(ops, following)
             else:
                 steps.append(self._step(ops))
         spin = self._is_spin(start, stop, number)
-        return Block(tuple(steps), terminator, first, gate, spin)
+        return Block(tuple(steps), terminator, tuple(instructions), gate, spin)
 
     def _terminator(self, ops: Operands, following: int) -> Terminator:
         places = self._places(following)

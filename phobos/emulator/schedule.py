@@ -18,6 +18,7 @@ from phobos.emulator.barriers import Barriers
 from phobos.emulator.blocks import Block
 from phobos.emulator.calls import ReturnBlocks
 from phobos.emulator.errors import FindingKind
+from phobos.emulator.profiling.counts import Profile
 from phobos.emulator.types import Selection
 from phobos.emulator.wave import WARP, Wave
 
@@ -67,8 +68,10 @@ class Scheduler:
         barriers: Barriers,
         waiting_ctas: int = 0,
         generator: np.random.Generator | None = None,
+        profile: Profile | None = None,
     ) -> None:
         self.wave = wave
+        self._profile = profile
         self.barriers = barriers
         self.calls = ReturnBlocks(wave)
         self._blocks = blocks
@@ -136,6 +139,8 @@ class Scheduler:
                     gang.parked[number] = held
                     if sel is not None and not len(sel):
                         return
+            if self._profile is not None:
+                self._profile.block(number, block, wave, sel)
             for step in block.steps:
                 step(wave, sel)
             onward = block.terminator(self, sel)
