@@ -86,7 +86,8 @@ class AsyncCopyOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "$mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)?"
-        " (`transposed` $transposed^)? `to` $buffer `as` $tile_type attr-dict `:` type($mem) `,` type($buffer)"
+        " (`transposed` $transposed^)? `to` $buffer `as` $tile_type attr-dict"
+        " `:` type($mem) `,` type($buffer)"
     )
 
     def __init__(

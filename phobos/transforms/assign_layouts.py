@@ -39,6 +39,7 @@ from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.locations import error_at
@@ -50,6 +51,7 @@ from phobos.layout.contraction import Contraction, fma_contraction, lift, mma_co
 from phobos.layout.fragments import REGISTER_BITS
 
 MAX_VECTOR_BYTES = 16
+_Access = tile.LoadOp | tile.StoreOp | GatherOp | ScatterOp
 _OPERAND_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "f64": 64}
 
 
@@ -71,13 +73,15 @@ class _TileClass:
 
     shape: tuple[int, ...]
     values: list[SSAValue] = field(default_factory=list)
-    accesses: list[tile.LoadOp | tile.StoreOp] = field(default_factory=list)
+    accesses: list[_Access] = field(default_factory=list)
     repeated: list[tile.BroadcastOp] = field(default_factory=list)
     """Broadcasts whose operand is in the class."""
     folded: list[ReduceOp] = field(default_factory=list)
     """Folds whose result is in the class."""
     turned: list[TransposeOp | ReshapeOp] = field(default_factory=list)
     """Transpositions and reshapes whose result is in the class."""
+    reshaped: list[ReshapeOp] = field(default_factory=list)
+    """Reshapes whose operand is in the class."""
     dots: list[DotOp] = field(default_factory=list)
     """Contractions that sum in the class."""
     folded_axes: set[int] = field(default_factory=set)
@@ -143,9 +147,9 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
         class_of[value] = numbers[root]
         classes[class_of[value]].values.append(value)
     for op in kernel.walk():
-        if isinstance(op, tile.LoadOp):
+        if isinstance(op, tile.LoadOp | GatherOp):
             classes[class_of[op.result]].accesses.append(op)
-        elif isinstance(op, tile.StoreOp):
+        elif isinstance(op, tile.StoreOp | ScatterOp):
             classes[class_of[op.value]].accesses.append(op)
         elif isinstance(op, tile.BroadcastOp):
             classes[class_of[op.value]].repeated.append(op)
@@ -153,6 +157,8 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
             classes[class_of[op.result]].dots.append(op)
         elif isinstance(op, TransposeOp | ReshapeOp):
             classes[class_of[op.result]].turned.append(op)
+            if isinstance(op, ReshapeOp):
+                classes[class_of[op.value]].reshaped.append(op)
         elif isinstance(op, ReduceOp):
             classes[class_of[op.result]].folded.append(op)
             classes[class_of[op.value]].folded_axes.update(op.axes.data)
@@ -164,7 +170,7 @@ def _equal_layouts(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     match op:
         case tile.BroadcastOp() | tile.ConvertLayoutOp() | ReduceOp():
             return
-        case TransposeOp() | ReshapeOp():
+        case TransposeOp() | ReshapeOp() | scf.YieldOp() | scf.ConditionOp():
             return
         case DotOp():
             yield op.c, op.result
@@ -226,6 +232,12 @@ def _choose(
                 if isinstance(turn, TransposeOp):
                     return turned(layout)
                 return reshaped(layout, turn.result)
+        for shape in tiles.reshaped:
+            # What is only read may as well be read where its reshape needs it.
+            source = class_of[shape.result]
+            is_stored = any(isinstance(op, tile.StoreOp | ScatterOp) for op in tiles.accesses)
+            if not is_stored and source not in asked - chosen.keys():
+                return reshaped(choose(source), shape.value)
         return None
 
     return [choose(number) for number in range(len(classes))]
@@ -294,12 +306,12 @@ def _vector(tiles: _TileClass, threads: int) -> int:
     return min(MAX_VECTOR_BYTES // widest, proven, 1 << share.bit_length() - 1)
 
 
-def _proven(access: tile.LoadOp | tile.StoreOp) -> int:
+def _proven(access: _Access) -> int:
     return access.vector.value.data if access.vector is not None else 1
 
 
-def _element_bytes(access: tile.LoadOp | tile.StoreOp) -> int:
-    type_ = access.result.type if isinstance(access, tile.LoadOp) else access.value.type
+def _element_bytes(access: _Access) -> int:
+    type_ = access.result.type if isinstance(access, tile.LoadOp | GatherOp) else access.value.type
     assert isinstance(type_, TensorType)
     element = type_.element_type
     assert isinstance(element, FixedBitwidthType)

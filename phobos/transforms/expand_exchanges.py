@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -110,10 +110,21 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
     else:
         shared = plan_exchange(source, target, size).shared
     zero, buffer_op, store = _store_to_buffer(op, op.value, shared)
-    insert_before(op, [zero, buffer_op, store])
+    insert_before(_outside_loops(op, op.value), [zero, buffer_op, store])
     dot.operands[use.index] = buffer_op.memref
     op.detach()
     op.erase()
+
+
+def _outside_loops(op: Operation, value: SSAValue) -> Operation:
+    """The outermost loop around `op` that `value` does not change in, or `op` itself."""
+    place = op
+    loop = op.parent_op()
+    owner = value.owner
+    made = owner if isinstance(owner, Operation) else owner.parent_op()
+    while isinstance(loop, scf.ForOp) and made is not None and not loop.is_ancestor(made):
+        place, loop = loop, loop.parent_op()
+    return place
 
 
 def _store_to_buffer(

@@ -49,6 +49,7 @@ from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, Sta
 from phobos.ir.kernel import kernels
 from phobos.ir.rewrite import index_constant, zero_attr
 from phobos.layout import contiguous_vector
+from phobos.layout.build import REGISTER
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
 from phobos.transforms.place_tiles import buffer_bytes
 
@@ -56,6 +57,8 @@ PIPELINE = "phobos.pipeline"
 DYNAMIC = "phobos.dynshared"
 MAX_STAGES = 4
 MIN_COPY_BYTES = 4
+MAX_CARRIED_REGISTERS = 48
+"""What loads ahead may hold of a thread's registers."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,8 @@ def _pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip, asked: int | No
         stages = asked or _fitting_stages(kernel, loop, staged, target)
         if stages >= 2:
             _copy_ahead(loop, staged, stages)
-            return
-    _load_ahead(loop, [one.load for one in staged])
+    elif sum(_registers(one.load) for one in staged) <= MAX_CARRIED_REGISTERS:
+        _load_ahead(loop, [one.load for one in staged])
 
 
 def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
@@ -175,6 +178,17 @@ def _can_copy(staged: _Staged) -> bool:
     proven = staged.load.vector.value.data if staged.load.vector is not None else 1
     width = min(proven, contiguous_vector(layout, layout.rank - 1))
     return width * element.size >= MIN_COPY_BYTES
+
+
+def _registers(load: tile.LoadOp) -> int:
+    """32-bit registers of a thread that hold a loaded tile."""
+    value = load.result.type
+    assert isinstance(value, TensorType)
+    element = value.element_type
+    assert isinstance(element, FixedBitwidthType)
+    layout = tile.layout_of(load.result)
+    assert layout is not None
+    return -(-layout.in_size(REGISTER) * element.size // 4)
 
 
 def _fitting_stages(

@@ -44,7 +44,7 @@ from xdsl.passes import ModulePass
 
 from phobos.dialects import elementwise, tile
 from phobos.dialects.contraction import DotOp, Instruction, InstructionAttr
-from phobos.dialects.shaping import IotaOp, TransposeOp
+from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
@@ -116,10 +116,61 @@ def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
         return
     if form.operand == "f16" and _element(op.a) != f16:
         op.operands[0], op.operands[1] = _narrowed(op, op.a), _narrowed(op, op.b)
-    warps = split_warps(m, n, 1 << warp_bits, shape[:2])
+    warps = _split(op, m, n, 1 << warp_bits, shape[:2])
     op.instruction = InstructionAttr(
         Instruction("mma", shape, form.operand, form.accumulator, warps)
     )
+
+
+def _split(op: DotOp, m: int, n: int, warps: int, piece: tuple[int, int]) -> tuple[int, int]:
+    """Warps along M and N; all along M for a contraction in a chain, if there are rows enough.
+
+    Then a warp has whole rows of the result: folding them, and multiplying them by the next
+    operand, needs no other warp.
+    """
+    rows = ceil_pow2(m) // piece[0]
+    if warps <= rows and (_feeds_chain(op.result) or _is_fed_by_dot(op.a)):
+        return warps, 1
+    return split_warps(m, n, warps, piece)
+
+
+def _feeds_chain(value: SSAValue) -> bool:
+    """Whether rows of a result are folded or are the left operand of another contraction."""
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, ReduceOp) and user.axes.data[-1] == len(_extents(user.value)) - 1:
+            return True
+        if isinstance(user, DotOp):
+            if use.index == 0:
+                return True
+        elif _is_elementwise(user) and _feeds_chain(user.results[0]):
+            return True
+    return False
+
+
+def _is_fed_by_dot(value: SSAValue) -> bool:
+    """Whether an operand is computed elementwise from the result of a contraction."""
+    owner = value.owner
+    if isinstance(owner, DotOp):
+        return True
+    return (
+        isinstance(owner, Operation)
+        and _is_elementwise(owner)
+        and any(
+            _is_fed_by_dot(operand)
+            for operand in owner.operands
+            if isinstance(operand.type, TensorType)
+        )
+    )
+
+
+def _is_elementwise(op: Operation) -> bool:
+    """Whether an op keeps each element of a tile in its place."""
+    if op.regions or len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
+        return False
+    shape = _extents(op.results[0])
+    tiles = [operand for operand in op.operands if isinstance(operand.type, TensorType)]
+    return bool(tiles) and all(_extents(operand) == shape for operand in tiles)
 
 
 def _tensor_core_form(op: DotOp, kernel: gpu.FuncOp) -> _TensorCoreForm | None:
