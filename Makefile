@@ -40,7 +40,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m build --wheel
