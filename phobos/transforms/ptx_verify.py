@@ -24,7 +24,20 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from phobos.diagnostics import MAX_ERRORS, Diagnostic, PhobosError
-from phobos.dialects.ptx import EntryOp, Instruction, PtxModuleOp, RegisterType, SharedOp
+from phobos.dialects.ptx import (
+    BraOp,
+    CondBraOp,
+    EntryOp,
+    ExitOp,
+    ImmOp,
+    Instruction,
+    ParamOp,
+    PtxModuleOp,
+    RegisterType,
+    RetOp,
+    SharedOp,
+    SymbolOp,
+)
 from phobos.ir.dominance import check_dominance
 from phobos.ir.locations import location_of
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, MAX_THREADS, Chip, chip
@@ -107,12 +120,31 @@ def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
     legal: set[tuple[object, ...]] = set()
     for block in entry.body.blocks:
         for op in block.ops:
-            if isinstance(op, Instruction) and _signature(op) not in legal:
+            if not isinstance(op, Instruction):
+                yield from _other_violations(op, entry)
+            elif _signature(op) not in legal:
                 violation = _instruction_violation(op, target)
                 if violation is not None:
                     yield violation
                 elif not op.properties.keys() - {"suffix"}:
                     legal.add(_signature(op))
+                if isinstance(op, ParamOp) and op.immediates[0] >= len(entry.parameters):
+                    yield _error(op, f"`{entry.sym_name}` has no parameter {op.immediates[0]}")
+
+
+_OTHERS = (ImmOp, SymbolOp, BraOp, CondBraOp, RetOp, ExitOp)
+
+
+def _other_violations(op: Operation, entry: EntryOp) -> Iterator[Diagnostic]:
+    """What is no instruction: constants, symbols and branches; anything else was not lowered."""
+    if not isinstance(op, _OTHERS):
+        yield _error(op, f"`{op.name}` is no PTX instruction and was not lowered to one")
+    if isinstance(op, SymbolOp):
+        module = entry.parent
+        assert module is not None
+        names = (o.sym_name for o in module.ops if isinstance(o, SharedOp))
+        if op.symbol not in names:
+            yield _error(op, f"there is no variable `{op.symbol}`")
 
 
 def _signature(op: Instruction) -> tuple[object, ...]:

@@ -55,6 +55,11 @@ def _verify_edge(op: Operation, block: Block, values: Sequence[SSAValue]) -> Non
         )
 
 
+def _verify_position(op: Operation) -> None:
+    if op.parent is not None and op.parent.last_op is not op:
+        raise VerifyException(f"`{op.name}` ends a block, but more follows it")
+
+
 class BraOp(Operation):
     """Branch: ``ptx.bra ^loop(%i : b32)``."""
 
@@ -71,6 +76,7 @@ class BraOp(Operation):
         if len(self.successors) != 1 or self.results:
             raise VerifyException("`ptx.bra` has one successor and no results")
         _verify_edge(self, self.target, self.operands)
+        _verify_position(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> BraOp:
@@ -135,6 +141,7 @@ class CondBraOp(Operation):
             raise VerifyException("`ptx.cond_bra` branches on a predicate")
         _verify_edge(self, self.then_block, self.then_values)
         _verify_edge(self, self.else_block, self.else_values)
+        _verify_position(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> CondBraOp:
@@ -175,6 +182,7 @@ class _EndOp(Operation):
         """Check that there is nothing beside the opcode."""
         if self.operands or self.results or self.successors:
             raise VerifyException(f"`{self.name}` takes and gives nothing")
+        _verify_position(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> _EndOp:

@@ -174,6 +174,10 @@ class Instruction(Operation):
 
     def verify_(self) -> None:
         """Check suffix, counts, register classes, literals, offsets and guard."""
+        if self.own_count < 0:
+            raise VerifyException(
+                f"`{self.name}`: a guard is an operand, and so is an `else` value per result"
+            )
         shape = self.shape
         mnemonic = self.spelling(self.suffix).mnemonic
         _check_classes(mnemonic, "operand", self.own_operands, shape.operand_slots)

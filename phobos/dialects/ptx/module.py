@@ -85,15 +85,16 @@ class PtxModuleOp(Operation):
         return self.regions[0].block
 
     def verify_(self) -> None:
-        """Check name, chip and version."""
-        if len(self.regions) != 1:
-            raise VerifyException("`ptx.module` has one region")
+        """Check name, chip, version, and that no two of its members have one name."""
+        if len(self.regions) != 1 or len(self.regions[0].blocks) != 1:
+            raise VerifyException("`ptx.module` has one region with one block")
         _ = self.sym_name, self.chip
         version = self.properties.get("version")
         if version is not None and not (
             isinstance(version, ImmediatesAttr) and len(version.data) == 2
         ):
             raise VerifyException("`ptx.module`: a version is two numbers")
+        _verify_traits(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> PtxModuleOp:
@@ -108,9 +109,10 @@ class PtxModuleOp(Operation):
             major, _, minor = text.partition(".")
             properties["version"] = immediates_attr((int(major), int(minor or 0)))
         attributes = _parse_attributes(parser)
-        return cls.create(
-            properties=properties, attributes=attributes, regions=(parser.parse_region(),)
-        )
+        region = parser.parse_region()
+        if not region.blocks:
+            region.add_block(Block())
+        return cls.create(properties=properties, attributes=attributes, regions=(region,))
 
     def print(self, printer: Printer) -> None:
         """Print name, chip, version and body."""
@@ -130,6 +132,28 @@ def _parse_attributes(parser: Parser) -> Mapping[str, Attribute]:
 def _print_attributes(printer: Printer, attributes: Mapping[str, Attribute]) -> None:
     if attributes:
         printer.print_op_attributes(dict(attributes), print_keyword=True)
+
+
+def _verify_traits(op: Operation) -> None:
+    for trait in op.traits:
+        trait.verify(op)
+
+
+def _verify_parameter(parameter: Parameter) -> None:
+    if parameter.type not in _PARAMETER_TYPES:
+        raise VerifyException(f"parameter `{parameter.name}`: `{parameter.type}` is no type for it")
+    if parameter.count is not None and parameter.count < 1:
+        raise VerifyException(f"parameter `{parameter.name}` has {parameter.count} elements")
+    for align in (parameter.align, parameter.pointer_align):
+        if align is not None and align.bit_count() != 1:
+            raise VerifyException(
+                f"parameter `{parameter.name}`: alignment {align} is no power of two"
+            )
+
+
+_PARAMETER_TYPES = frozenset(
+    [f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)] + ["f32", "f64"]
+)
 
 
 class EntryOp(Operation):
@@ -210,6 +234,9 @@ class EntryOp(Operation):
             raise VerifyException(f"`ptx.entry @{self.sym_name}` has two parameters `{duplicate}`")
         if self.maxntid is not None and not 1 <= len(self.maxntid) <= 3:
             raise VerifyException("`ptx.entry`: maxntid has one to three numbers")
+        for parameter in self.parameters:
+            _verify_parameter(parameter)
+        _verify_traits(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> EntryOp:
@@ -294,7 +321,7 @@ class SharedOp(Operation):
     def verify_(self) -> None:
         """Check name, size and alignment."""
         _ = self.sym_name
-        if self.align & (self.align - 1):
+        if self.align.bit_count() != 1:
             raise VerifyException(f"`ptx.shared`: alignment {self.align} is no power of two")
         if self.is_extern != (self.size == 0):
             raise VerifyException("`ptx.shared` has a size, or is extern")

@@ -206,6 +206,17 @@ def test_branches_pass_what_blocks_take():
             "ptx.module @m sm_80 { ptx.entry @k() maxntid 1, 1, 1, 1 { ptx.ret } }",
             "one to three numbers",
         ),
+        ("ptx.module @m sm_80 { ptx.entry @k(a: u99) { ptx.ret } }", "`u99` is no type for it"),
+        ("ptx.module @m sm_80 { ptx.entry @k(a: b8[0]) { ptx.ret } }", "`a` has 0 elements"),
+        (
+            "ptx.module @m sm_80 { ptx.entry @k(a: u64 ptr global align 3) { ptx.ret } }",
+            "alignment 3 is no power of two",
+        ),
+        ("ptx.module @m sm_80 { ptx.entry @k() { ptx.ret ptx.ret } }", "but more follows it"),
+        (
+            "ptx.module @m sm_80 { ptx.entry @k() { ptx.ret } ptx.entry @k() { ptx.ret } }",
+            'Redefinition of symbol "k"',
+        ),
     ],
 )
 def test_what_containers_refuse(text: str, message: str):

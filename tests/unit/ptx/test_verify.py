@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects import arith
 
 from phobos.diagnostics import PhobosError
 from phobos.dialects import ptx
@@ -66,6 +67,25 @@ def test_an_instruction_without_a_form():
     build.insert(ptx.AddOp.create(operands=(thread, thread), result_types=(B32,)))
     build.ret()
     with pytest.raises(PhobosError, match="`add` is no form of `add`; its forms are"):
+        _verify(entry)
+
+
+def test_parameters_and_variables_that_are_not_there():
+    entry, build = _kernel()
+    build.param(3, "u32")
+    build.emit_multi(ptx.StOp, "shared.b32", build.symbol("tile"), 0)
+    build.ret()
+    with pytest.raises(PhobosError) as caught:
+        _verify(entry)
+    messages = [diagnostic.message for diagnostic in caught.value.diagnostics]
+    assert messages == ["`k` has no parameter 3", "there is no variable `tile`"]
+
+
+def test_what_was_not_lowered():
+    entry, build = _kernel()
+    build.insert(arith.ConstantOp.from_int_and_width(1, 32))
+    build.ret()
+    with pytest.raises(PhobosError, match=r"`arith\.constant` is no PTX instruction"):
         _verify(entry)
 
 
