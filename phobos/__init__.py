@@ -30,7 +30,7 @@ _HOMES = {
     "emulate": "phobos.emulator",
 }
 
-__all__ = ["Kernel", "Module", "PhobosError", "__version__", "compile", "emulate"]
+__all__ = ["Kernel", "Module", "PhobosError", "PhobosWarning", "__version__", "compile", "emulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -53,6 +53,7 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from phobos.dialects.contraction import DotOp, InstructionAttr
 from phobos.dialects.elementwise import ELEMENTWISE
+from phobos.dialects.gathering import GATHERING
 from phobos.dialects.shaping import (
     SHAPING,
     AxesAttr,
@@ -471,6 +472,7 @@ Tile = Dialect(
         AssertOp,
         *ELEMENTWISE.values(),
         *SHAPING,
+        *GATHERING,
         *STAGING,
         DotOp,
     ],

@@ -161,6 +161,7 @@ _TILE_BUILTINS = (
     TileBuiltin("triu", "triu(t)` or `triu(t, diagonal)", 1, 2),
     TileBuiltin("pad", "pad(A[i :+ 16], value)", 2, 2),
     TileBuiltin("valid", "valid(A[i :+ 16])", 1, 1),
+    TileBuiltin("gather", "gather(A, t, axis)", 3, 3),
     TileBuiltin("dot", "dot(a, b)", 2, 2),
     TileBuiltin("dot_t", "dot_t(a, b)", 2, 2),
     TileBuiltin("t_dot", "t_dot(a, b)", 2, 2),
@@ -210,7 +211,7 @@ PLANNED_FOLDS = frozenset({"argmax", "argmin", "scan"})
 PLANNED: frozenset[str] = frozenset(
     {
         *("pow", "erf", "brev", "byteperm", "f16bits", "rowargmax"),
-        *("cumsum", "scan", "scanmax", "gather", "cat", "sort", "topk"),
+        *("cumsum", "scan", "scanmax", "cat", "sort", "topk"),
         *("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"),
         *("atomic_exchange", "atomic_cas", "load_acquire", "store_release", "grid_barrier"),
         *("assert", "print"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from phobos.diagnostics import Location, Note
 from phobos.frontend import ast
 from phobos.frontend.checker import Checker, any_poison, constant_int, declared_here, is_poison
-from phobos.frontend.coerce import to_index
+from phobos.frontend.coerce import convert, to_index
 from phobos.frontend.linear import difference
 from phobos.frontend.scopes import Poisoned, describe
 from phobos.frontend.typed import (
@@ -20,8 +20,20 @@ from phobos.frontend.typed import (
     TileRead,
     Variable,
 )
-from phobos.frontend.types import INDEX, POISON, Dim, RunType, TileType
+from phobos.frontend.typed_tiles import GatherRead, Reshape
+from phobos.frontend.types import (
+    I32,
+    I64,
+    INDEX,
+    POISON,
+    U32,
+    Dim,
+    RunType,
+    TileType,
+    element_of,
+)
 
+_WIDE_BITS = 64
 MAX_TILE_RANK = 3
 MAX_TILE_ELEMENTS = 1 << 20
 MAX_RUN_LENGTH = 256
@@ -30,10 +42,18 @@ MAX_RUN_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What a subscript takes along one axis: `length` elements from `start`, or one point."""
+    """What a subscript takes along one axis: `length` elements from `start`, or one point.
+
+    Where `start` is a tile it holds the subscripts of `length` elements.
+    """
 
     start: Expr
     length: int | None
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether a tile holds the subscripts."""
+        return isinstance(self.start.type, TileType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +76,11 @@ class Access:
         return all(axis.length is None for axis in self.axes)
 
     @property
+    def is_gathered(self) -> bool:
+        """Whether a tile of subscripts names the elements along an axis."""
+        return any(axis.is_gathered for axis in self.axes)
+
+    @property
     def tile_type(self) -> TileType:
         """The type of the tile it names; a point axis among spans has extent 1."""
         shape = tuple(axis.length or 1 for axis in self.axes)
@@ -76,6 +101,8 @@ def check_subscript(checker: Checker, node: ast.Subscript) -> Expr:
         return RunRead(run, access.place, access.tensor, access.starts)
     if not check_tile(checker, access):
         return Poison(POISON, access.place)
+    if access.is_gathered:
+        return GatherRead(access.tile_type, access.place, access.tensor, access.starts)
     return TileRead(access.tile_type, access.place, access.tensor, access.starts)
 
 
@@ -96,6 +123,13 @@ def check_access(checker: Checker, node: ast.Subscript) -> Access | None:
         ]
     checked = [axis for axis in axes if axis is not None]
     if len(checked) < len(axes) or any_poison(axis.start for axis in checked):
+        return None
+    if sum(axis.is_gathered for axis in checked) > 1:
+        checker.error(
+            node.bracket_span,
+            "at most one subscript is a tile",
+            help="`gather(A, t, axis)` takes a subscript for each element of its result",
+        )
         return None
     return Access(tensor, tuple(checked), ast.anchor(node), node.span)
 
@@ -195,8 +229,7 @@ def _point(
 ) -> Axis | None:
     value = checker.expression(index.index)
     if isinstance(value.type, TileType):
-        checker.unsupported(index.span, "gathering by a tile of subscripts is")
-        return None
+        return _gathered(checker, index, value, number, len(tensor.type.dims))
     start = to_index(checker, value, "a subscript")
     known = constant_int(start)
     if known is not None and (known < 0 or (dim.extent is not None and known >= dim.extent)):
@@ -211,6 +244,46 @@ def _point(
         )
         return None
     return Axis(start, None)
+
+
+def _gathered(
+    checker: Checker, index: ast.Point, value: Expr, number: int, rank: int
+) -> Axis | None:
+    """An axis with a tile of subscripts, which lies along that axis whatever axis it came from."""
+    subscripts = to_subscripts(checker, value, index.span)
+    if subscripts is None:
+        return None
+    assert isinstance(subscripts.type, TileType)
+    shape = subscripts.type.shape
+    if sum(extent != 1 for extent in shape) > 1:
+        checker.error(
+            index.span,
+            f"the subscripts along an axis are a tile with one axis, but this is {value.type}",
+            help="`flat(t)` makes one axis of several; `gather(A, t, axis)` takes a subscript for"
+            " each element",
+        )
+        return None
+    length = max(shape)
+    line = TileType(
+        subscripts.type.element, tuple(length if i == number else 1 for i in range(rank))
+    )
+    if line != subscripts.type:
+        subscripts = Reshape(line, subscripts.place, subscripts)
+    return Axis(subscripts, length)
+
+
+def to_subscripts(checker: Checker, value: Expr, span: Location) -> Expr | None:
+    """A tile of integers as signed subscripts of 32 or 64 bits, or None after an error."""
+    element = element_of(value.type)
+    if not element.is_integer:
+        checker.error(
+            span,
+            f"subscripts are integers, but this is {value.type}",
+            help="convert them, as in `i32(t)`",
+        )
+        return None
+    is_wide = element.bits == _WIDE_BITS or element is U32
+    return convert(checker, value, I64 if is_wide else I32)
 
 
 def _full_axis(
@@ -300,6 +373,13 @@ def check_tile_shape(
 def run_type(checker: Checker, access: Access) -> RunType | None:
     """The type of a thread's own run, or None after an error."""
     *leading, last = access.axes
+    if access.is_gathered:
+        checker.error(
+            access.span,
+            "a thread's run has no tile of subscripts",
+            help="outside `sum`, `elem`, `word` and `store` this is a tile",
+        )
+        return None
     if last.length is None or any(axis.length is not None for axis in leading):
         checker.error(
             access.span,

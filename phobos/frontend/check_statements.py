@@ -44,6 +44,7 @@ from phobos.frontend.typed import (
     Variable,
     While,
 )
+from phobos.frontend.typed_tiles import ScatterWrite
 from phobos.frontend.types import (
     I32,
     I64,
@@ -199,6 +200,14 @@ def _assign_elements(
     stmts: list[Stmt] = []
     place = ast.anchor(node)
     starts = access.starts
+    if node.op.binary is not None and access.is_gathered:
+        checker.error(
+            node.span,
+            f"`{node.op}` with a tile of subscripts",
+            help="two equal subscripts would lose one of the two; `atomic_add` adds one element"
+            " at a time",
+        )
+        return []
     if node.op.binary is not None:
         starts, stmts = _evaluated_once(access)
         old = _old_elements(access, starts)
@@ -216,6 +225,8 @@ def _assign_elements(
     if is_poison(value):
         return []
     write = PointWrite if access.is_point else TileWrite
+    if access.is_gathered:
+        write = ScatterWrite
     return [*stmts, write(place, tensor, starts, value)]
 
 

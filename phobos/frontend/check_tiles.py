@@ -9,15 +9,29 @@ from phobos.diagnostics import Location
 from phobos.dialects.shaping import keeps_bits
 from phobos.frontend import ast
 from phobos.frontend.builtins import FOLDS, Fold, TileBuiltin
-from phobos.frontend.check_slices import Access, check_access, check_tile, check_tile_shape
+from phobos.frontend.check_slices import (
+    Access,
+    check_access,
+    check_tile,
+    check_tile_shape,
+    to_subscripts,
+)
 from phobos.frontend.check_types import resolve_scalar
-from phobos.frontend.checker import Checker, any_poison, constant_int, is_poison
+from phobos.frontend.checker import (
+    Checker,
+    any_poison,
+    constant_int,
+    declared_here,
+    is_poison,
+)
 from phobos.frontend.coerce import convert, fit, settle, spread
 from phobos.frontend.operations import arithmetic, compare
 from phobos.frontend.operators import BinaryOp
-from phobos.frontend.typed import Expr, Literal, Poison, Select, TileRead
+from phobos.frontend.scopes import Poisoned
+from phobos.frontend.typed import Expr, Literal, Poison, Select, TensorParameter, TileRead
 from phobos.frontend.typed_tiles import (
     Contraction,
+    GatherRead,
     Iota,
     PaddedRead,
     Reshape,
@@ -345,6 +359,13 @@ def _slice(checker: Checker, node: ast.Call) -> Access | None:
             help="a point access is never masked; compare the subscript with the extent",
         )
         return None
+    if access.is_gathered:
+        checker.error(
+            target.span,
+            f"`{_name(node)}` takes a slice without a tile of subscripts",
+            help="compare the subscripts with the extent, as in `where(t < N, A[t, :], 1)`",
+        )
+        return None
     return access if check_tile(checker, access) else None
 
 
@@ -367,6 +388,54 @@ def _valid(checker: Checker, node: ast.Call) -> Expr:
         return _poison(node)
     type_ = TileType(BOOL, access.tile_type.shape)
     return Valid(type_, ast.anchor(node), access.tensor, access.starts)
+
+
+# Gathering ---------------------------------------------------------------------------------------
+
+
+def _gather(checker: Checker, node: ast.Call) -> Expr:
+    """`gather(A, t, axis)`: t has a subscript along the axis for each element; others count on."""
+    tensor = _tensor(checker, node)
+    value = _tile(checker, node, node.args[1])
+    axis_value = checker.expression(node.args[2])
+    if tensor is None or value is None or is_poison(axis_value):
+        return _poison(node)
+    rank, axis = len(tensor.type.dims), constant_int(axis_value)
+    if axis is None or not 0 <= axis < rank:
+        return checker.fail(
+            node.args[2].span,
+            f"`{tensor.name}` has axes 0 to {rank - 1}, and `gather` takes one as a constant",
+            notes=declared_here(tensor.name, tensor),
+        )
+    if len(_shape(value)) != rank:
+        return checker.fail(
+            node.args[1].span,
+            f"`gather` takes as many axes of subscripts as `{tensor.name}` has, {rank}, but this"
+            f" is {value.type}",
+            notes=declared_here(tensor.name, tensor),
+            help=f"rows by a tile with one axis are `{tensor.name}[t, k :+ 64]`",
+        )
+    subscripts = to_subscripts(checker, value, node.args[1].span)
+    if subscripts is None:
+        return _poison(node)
+    zero = Literal(INDEX, ast.anchor(node), 0)
+    starts = tuple(subscripts if i == axis else zero for i in range(rank))
+    type_ = TileType(tensor.type.element, _shape(value))
+    return GatherRead(type_, ast.anchor(node), tensor, starts)
+
+
+def _tensor(checker: Checker, node: ast.Call) -> TensorParameter | None:
+    subject = node.args[0]
+    symbol = checker.scope.lookup(subject.name) if isinstance(subject, ast.Name) else None
+    if isinstance(symbol, TensorParameter):
+        return symbol
+    if symbol is None and isinstance(subject, ast.Name):
+        checker.unknown_name(subject.name, subject.span)
+    elif not isinstance(symbol, Poisoned):
+        checker.error(
+            subject.span, f"the first argument of `{_name(node)}` is the name of a tensor"
+        )
+    return None
 
 
 # Contractions ------------------------------------------------------------------------------------
@@ -447,6 +516,7 @@ _RULES: dict[str, Callable[[Checker, ast.Call], Expr]] = {
     "triu": _triangle(BinaryOp.GREATER_EQUAL),
     "pad": _pad,
     "valid": _valid,
+    "gather": _gather,
     "dot": _dot(turn_a=False, turn_b=False),
     "dot_t": _dot(turn_a=False, turn_b=True),
     "t_dot": _dot(turn_a=True, turn_b=False),

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from phobos.diagnostics import Location
 from phobos.dialects import collective, tile
 from phobos.frontend.emit_elementwise import arithmetic, conversion, prefix
+from phobos.frontend.emit_tiles import emit_scatter
 from phobos.frontend.emit_types import type_attr
 from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp, UnaryOp
@@ -31,6 +32,7 @@ from phobos.frontend.typed import (
     Variable,
     While,
 )
+from phobos.frontend.typed_tiles import ScatterWrite
 from phobos.frontend.types import ScalarType
 
 UNROLL = "phobos.unroll"
@@ -185,6 +187,7 @@ _RULES: dict[type[Stmt], Callable[[Emitter, Any], None]] = {
     PointWrite: _point_write,
     TileWrite: _slice_write,
     RunWrite: _slice_write,
+    ScatterWrite: emit_scatter,
     Evaluate: _evaluate,
     Barrier: _barrier,
     If: _if,

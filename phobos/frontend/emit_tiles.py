@@ -12,6 +12,7 @@ from phobos.diagnostics import Location
 from phobos.dialects import tile
 from phobos.dialects.collective import ReduceKind, ReduceKindAttr
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.shaping import AxesAttr, IotaOp, ReduceOp, ReshapeOp, TransposeOp
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion
 from phobos.frontend.emit_types import type_attr
@@ -20,9 +21,11 @@ from phobos.frontend.operators import BinaryOp
 from phobos.frontend.typed import Expr, Literal, TensorParameter
 from phobos.frontend.typed_tiles import (
     Contraction,
+    GatherRead,
     Iota,
     PaddedRead,
     Reshape,
+    ScatterWrite,
     TileFold,
     Transpose,
     Valid,
@@ -67,6 +70,39 @@ def _contraction(emitter: Emitter, expr: Contraction) -> SSAValue:
         c = emitter.expression(expr.c)
     a, b = emitter.expression(expr.a), emitter.expression(expr.b)
     return emitter.value(DotOp, (a, b, c), type_attr(expr.type), expr.place)
+
+
+# Gathering ---------------------------------------------------------------------------------------
+
+
+def _subscripts(
+    emitter: Emitter, starts: Sequence[Expr], type_: TileType, place: Location
+) -> list[SSAValue]:
+    """The subscripts of a gather or scatter; tiles of them in the shape of what is moved."""
+    values: list[SSAValue] = []
+    for start in starts:
+        value = emitter.expression(start)
+        if isinstance(start.type, TileType):
+            shape = TileType(start.type.element, type_.shape)
+            if shape != start.type:
+                value = emitter.value(tile.BroadcastOp, (value,), type_attr(shape), place)
+        values.append(value)
+    return values
+
+
+def _gather(emitter: Emitter, expr: GatherRead) -> SSAValue:
+    assert isinstance(expr.type, TileType)
+    starts = _subscripts(emitter, expr.starts, expr.type, expr.place)
+    operands = (emitter.tensors[expr.tensor], *starts)
+    return emitter.value(GatherOp, operands, type_attr(expr.type), expr.place)
+
+
+def emit_scatter(emitter: Emitter, stmt: ScatterWrite) -> None:
+    """The IR of a write to places that a tile of subscripts names."""
+    value = emitter.expression(stmt.value)
+    assert isinstance(stmt.value.type, TileType)
+    starts = _subscripts(emitter, stmt.starts, stmt.value.type, stmt.place)
+    emitter.add(ScatterOp, (value, emitter.tensors[stmt.tensor], *starts), (), stmt.place)
 
 
 # Masks -------------------------------------------------------------------------------------------
@@ -163,5 +199,6 @@ TILE_RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     Contraction: _contraction,
     Valid: _valid,
     PaddedRead: _padded_read,
+    GatherRead: _gather,
 }
 """How each expression of `typed_tiles` is emitted."""

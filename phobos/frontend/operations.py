@@ -28,7 +28,7 @@ from phobos.frontend.typed import (
     Shuffle,
     TileRead,
 )
-from phobos.frontend.typed_tiles import Contraction, PaddedRead
+from phobos.frontend.typed_tiles import Contraction, GatherRead, PaddedRead
 from phobos.frontend.types import (
     BOOL,
     POISON,
@@ -43,7 +43,17 @@ _BITWISE = frozenset({BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR})
 _SHIFTS = frozenset({BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT})
 _DIVISIONS = frozenset({BinaryOp.DIVIDE, BinaryOp.REMAINDER})
 _EQUALITIES = frozenset({BinaryOp.EQUAL, BinaryOp.NOT_EQUAL})
-_HAS_EFFECTS = (PointRead, TileRead, RunRead, PaddedRead, Collective, Shuffle, Ballot, Expansion)
+_HAS_EFFECTS = (
+    PointRead,
+    TileRead,
+    RunRead,
+    PaddedRead,
+    GatherRead,
+    Collective,
+    Shuffle,
+    Ballot,
+    Expansion,
+)
 
 
 def arithmetic(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phobos.frontend.typed import Expr, TensorParameter
+from phobos.frontend.typed import Expr, Stmt, TensorParameter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,3 +61,24 @@ class PaddedRead(Expr):
     tensor: TensorParameter
     starts: tuple[Expr, ...]
     fill: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatherRead(Expr):
+    """The elements of a tensor that subscripts name; those outside are 0.
+
+    Along an axis a scalar of `starts` begins a span, and a tile holds the subscripts: one for
+    each element of the result, or repeated along axes of extent 1.
+    """
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScatterWrite(Stmt):
+    """Writes a tile to the elements that subscripts name; those outside are skipped."""
+
+    tensor: TensorParameter
+    starts: tuple[Expr, ...]
+    value: Expr

@@ -38,11 +38,12 @@ from xdsl.passes import ModulePass
 
 from phobos.analysis.ranges import Ranges, analyze
 from phobos.dialects import tile
+from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.ir.kernel import dim_name_of, extent_multiple_of, index_bits_of, kernels
 
 VECTOR = "tile.vector"
 MAX_VECTOR_BYTES = 16
-_ACCESSES = (tile.LoadOp, tile.StoreOp, vector.LoadOp, vector.StoreOp)
+_ACCESSES = (tile.LoadOp, tile.StoreOp, GatherOp, ScatterOp, vector.LoadOp, vector.StoreOp)
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,9 @@ def _annotate(access: Operation, ranges: Ranges) -> None:
             mem, indices, shape = access.mem, access.indices, access.result.type
         case tile.StoreOp():
             mem, indices, shape = access.mem, access.indices, access.value.type
+        case GatherOp() | ScatterOp():
+            _annotate_gather(access, ranges)
+            return
         case vector.LoadOp():
             mem, indices, shape = access.base, access.indices, access.result.type
         case vector.StoreOp():
@@ -87,6 +91,36 @@ def _annotate(access: Operation, ranges: Ranges) -> None:
         assert isinstance(shape, VectorType)
         width = vector_width(mem, indices, shape.get_shape()[-1], ranges, masked=False)
         access.attributes[VECTOR] = IntegerAttr(width, i64)
+
+
+def _annotate_gather(access: GatherOp | ScatterOp, ranges: Ranges) -> None:
+    """A span as for a slice; an axis with a tile of subscripts is masked.
+
+    Elements are moved as a vector only if their subscripts are repeated along the last axis.
+    """
+    moved = access.result.type if isinstance(access, GatherOp) else access.value.type
+    assert isinstance(moved, TensorType)
+    lengths, mem, indices = moved.get_shape(), access.mem, access.indices
+    is_span = [not isinstance(index.type, TensorType) for index in indices]
+    flags = [
+        span and stays_inside(mem, axis, start, length, ranges)
+        for axis, (start, length, span) in enumerate(zip(indices, lengths, is_span, strict=True))
+    ]
+    width = 1
+    if is_span[-1] and all(_is_repeated(index) for index in indices[:-1]):
+        width = vector_width(mem, indices, lengths[-1], ranges, masked=not flags[-1])
+    access.properties["in_bounds"] = tile.bounds_array(flags)
+    access.properties["vector"] = IntegerAttr(width, i64)
+
+
+def _is_repeated(subscript: SSAValue) -> bool:
+    """Whether a subscript is the same for all elements that differ in the last axis alone."""
+    if not isinstance(subscript.type, TensorType):
+        return True
+    made = subscript.owner
+    if not isinstance(made, tile.BroadcastOp) or not isinstance(made.value.type, TensorType):
+        return False
+    return made.value.type.get_shape()[-1] == 1
 
 
 def stays_inside(mem: SSAValue, axis: int, start: SSAValue, length: int, ranges: Ranges) -> bool:

@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from phobos.analysis.uniformity import Divergence, Uniformity, Variation, analyze
 from phobos.diagnostics import MAX_ERRORS, Diagnostic, Note, PhobosError
 from phobos.dialects import collective, tile
+from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.ir.locations import location_of, location_of_value
 
 ATTRIBUTE = "ctx.uniformity"
@@ -94,7 +95,7 @@ def _check_ballot(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
 
 
 def _check_slice(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
-    assert isinstance(op, tile.LoadOp | tile.StoreOp)
+    assert isinstance(op, tile.LoadOp | tile.StoreOp | GatherOp | ScatterOp)
     yield from _control(op, result, "a tile operation", Variation.UNIFORM)
     for index in op.indices:
         if result.level(index):
@@ -132,6 +133,8 @@ _RULES: dict[type[Operation], Callable[[Operation, Uniformity], Iterator[Diagnos
     collective.BallotOp: _check_ballot,
     tile.LoadOp: _check_slice,
     tile.StoreOp: _check_slice,
+    GatherOp: _check_slice,
+    ScatterOp: _check_slice,
     tile.SplatOp: _check_splat,
 }
 

@@ -35,6 +35,7 @@ from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
@@ -110,6 +111,10 @@ def _accesses(op: Operation) -> list[_Access]:
                 _of_memory(op.mem, write=False, element=None),
                 _of_memory(op.buffer, write=True, element=None),
             ]
+        case GatherOp():
+            return [_of_memory(op.mem, write=False, element=None)]
+        case ScatterOp():
+            return [_of_memory(op.mem, write=True, element=None)]
         case DotOp():
             return [
                 _of_memory(operand, write=False, element=None)

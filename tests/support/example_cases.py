@@ -143,6 +143,15 @@ def turn(tensors: Arrays, scalars: Scalars) -> Arrays:
     return {"B": tensors["A"].T}
 
 
+def embedding(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"O": tensors["W"][tensors["T"]]}
+
+
+def table_rows(tensors: Arrays) -> None:
+    """Makes the subscripts numbers of rows of the table."""
+    tensors["T"][...] %= tensors["W"].shape[0]
+
+
 def class_numbers(tensors: Arrays) -> None:
     """Makes the targets numbers of columns."""
     tensors["T"][...] %= tensors["X"].shape[1]
@@ -212,6 +221,11 @@ ALL = (
         "cross_entropy.ph", "cross_entropy", cross_entropy, row_in_a_block, relative=1e-5,
         absolute=1e-5, prepare=class_numbers,
     ),
+    Example(
+        "embedding.ph", "embedding", embedding,
+        lambda n, _: {"I": min(n, 40), "V": n, "D": n}, relative=0, absolute=0,
+        tile="COLUMNS", prepare=table_rows,
+    ),
     Example("transpose.ph", "turn", turn, matrix, relative=0, absolute=0, tile="TILE"),
 )  # fmt: skip
 
@@ -232,5 +246,6 @@ def large_shapes(example: Example) -> Dims:
         "layernorm": {"M": 3001, "N": 1021},
         "rmsnorm": {"M": 3001, "N": 1021},
         "cross_entropy": {"M": 3001, "N": 1021},
+        "embedding": {"I": 5001, "V": 999, "D": 1021},
         "turn": {"M": 2051, "N": 4099},
     }[example.kernel]

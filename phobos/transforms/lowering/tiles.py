@@ -7,12 +7,14 @@ that differs from the thread's first one by a constant or by whole rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
+from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout, contiguous_vector
@@ -36,7 +38,7 @@ from phobos.transforms.lowering.state import Handler, Lowering
 
 _COPY_SIZES = (4, 8, 16)
 
-_Op = tile.LoadOp | tile.StoreOp | AsyncCopyOp
+_Op = tile.LoadOp | tile.StoreOp | AsyncCopyOp | GatherOp | ScatterOp
 
 
 @dataclass
@@ -68,7 +70,8 @@ def _layout(op: Operation, type_: Attribute) -> LinearLayout:
     return encoding.data
 
 
-def _access(low: Lowering, op: _Op, type_: Attribute) -> Access:
+def access_of(low: Lowering, op: _Op, type_: Attribute, starts: Sequence[SSAValue]) -> Access:
+    """What a tile access does in one thread; `starts` are its first element's subscripts."""
     layout = _layout(op, type_)
     if not all(is_additive(layout, axis) for axis in range(layout.rank)):
         raise error_at(op, "a swizzled register layout cannot access memory directly yet")
@@ -78,11 +81,15 @@ def _access(low: Lowering, op: _Op, type_: Attribute) -> Access:
     thread = thread_coordinates(low, layout)
     coordinates = [
         start if part is None else _plus(low, start, low.to_index(part))
-        for start, part in zip((low.scalar(index) for index in op.indices), thread, strict=True)
+        for start, part in zip(starts, thread, strict=True)
     ]
     proven = op.vector.value.data if op.vector is not None else 1
     width = min(proven, MAX_BYTES // kind.bytes, contiguous_vector(layout, len(shape) - 1))
     return Access(low, op, kind, layout, shape, width, coordinates, thread)
+
+
+def _access(low: Lowering, op: _Op, type_: Attribute) -> Access:
+    return access_of(low, op, type_, [low.scalar(index) for index in op.indices])
 
 
 def _plus(low: Lowering, a: SSAValue, b: SSAValue | int) -> SSAValue:
@@ -116,11 +123,12 @@ class Masks:
         key = (axis, offset)
         if key not in self._axis:
             low = self.access.low
-            inside = self._inside_tensor(axis, offset) if self.masked[axis] else None
+            inside = self.inside_tensor(axis, offset) if self.masked[axis] else None
             self._axis[key] = both(low, inside, self._inside_tile(axis, offset))
         return self._axis[key]
 
-    def _inside_tensor(self, axis: int, offset: int) -> SSAValue:
+    def inside_tensor(self, axis: int, offset: int) -> SSAValue:
+        """Whether the index at an offset is one of the tensor's."""
         # One unsigned comparison: an index below 0 is large.
         low, access = self.access.low, self.access
         index = access.coordinates[axis]

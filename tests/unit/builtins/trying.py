@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import phobos
 from phobos.diagnostics import PhobosError
@@ -11,7 +11,7 @@ from phobos.frontend import FrontendOptions, to_ir
 from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.runtime.module import Module
 from phobos.targets.ptx.assembler import assemble, find_ptxas
-from tests.support.cases import Case, Reference, run_case
+from tests.support.cases import Arrays, Case, Reference, run_case
 
 CHIPS = ("sm_75", "sm_90")
 """The poorest chip and a rich one; what differs between those in between has tests of its own."""
@@ -35,6 +35,7 @@ def check(
     widths: Sequence[int] = (32,),
     relative: float = 1e-6,
     absolute: float = 1e-6,
+    prepare: Callable[[Arrays], None] | None = None,
 ) -> None:
     """The kernel of `source` must write what the reference says, for all extents in `dims`.
 
@@ -42,7 +43,7 @@ def check(
     """
     seen: set[str] = set()
     cases = [
-        Case(reference, extents, scalars or {}, grid, relative, absolute, seed)
+        Case(reference, extents, scalars or {}, grid, relative, absolute, seed, prepare)
         for seed, extents in enumerate(dims)
     ]
     for chip in chips:
