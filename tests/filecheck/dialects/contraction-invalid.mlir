@@ -1,0 +1,55 @@
+// RUN: phobos-opt %s --split-input-file --verify-diagnostics --parsing-diagnostics | filecheck %s
+
+// CHECK: tile.dot: (64, 32) x (16, 48) does not give (64, 48)
+func.func @depth(%a: tensor<64x32xf16>, %b: tensor<16x48xf16>, %c: tensor<64x48xf32>) {
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<16x48xf16>, tensor<64x48xf32> -> tensor<64x48xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.dot of f16 sums in f32, not f16
+func.func @accumulator(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x48xf16>) {
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf16> -> tensor<64x48xf16>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.dot does not multiply f16 by f32
+func.func @mixed(%a: tensor<64x32xf16>, %b: tensor<32x48xf32>, %c: tensor<64x48xf32>) {
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x48xf32>, tensor<64x48xf32> -> tensor<64x48xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: expected text like "mma m16n8k16 f16 f32 warps 2x4"
+func.func @instruction(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x48xf32>) {
+  %d = tile.dot %a, %b, %c using <"wgmma"> : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf32> -> tensor<64x48xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.reduce: axes are different, ascending numbers below 2, got [1, 1]
+func.func @axes(%t: tensor<8x64xf32>) {
+  %m = tile.reduce max %t over [1, 1] : tensor<8x64xf32> -> tensor<8x1xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.reduce: axis 1 becomes 1
+func.func @extent(%t: tensor<8x64xf32>) {
+  %m = tile.reduce max %t over [1] : tensor<8x64xf32> -> tensor<8x2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.transpose of (8, 64) does not give (8, 64)
+func.func @transpose(%t: tensor<8x64xf32>) {
+  %u = tile.transpose %t : tensor<8x64xf32> -> tensor<8x64xf32>
+  func.return
+}
