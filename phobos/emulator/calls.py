@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from phobos.emulator.blocks import Onward, Terminator
 from phobos.emulator.decode import Operands, Step
-from phobos.emulator.errors import FindingKind
+from phobos.emulator.externs import ASSERTIONS, assertion_terminator, print_terminator
 from phobos.emulator.types import Selection
 from phobos.emulator.wave import Wave
 from phobos.targets.ptx.parse.records import Arguments, Function, Operand, Symbol, Variable
@@ -21,8 +21,6 @@ from phobos.targets.ptx.parse.records import Arguments, Function, Operand, Symbo
 if TYPE_CHECKING:
     from phobos.emulator.control import Places
     from phobos.emulator.schedule import Scheduler
-
-_TRAPPING = frozenset({"__assertfail", "__assert_fail", "abort"})
 
 
 class ReturnBlocks:
@@ -68,8 +66,10 @@ def called_functions(function: Function) -> list[str]:
 def call_terminator(ops: Operands, places: Places) -> Terminator:
     """The terminator of a `call`."""
     results, name, arguments = _call_parts(ops)
-    if name in _TRAPPING:
-        return _assertion(ops)
+    if name in ASSERTIONS:
+        return assertion_terminator(ops, arguments)
+    if name == "vprintf":
+        return print_terminator(ops, results, arguments, places)
     callee = ops.environment.module.functions.get(name)
     if callee is None or callee.is_declaration:
         ops.refuse(f"function `{name}` has no body in this module")
@@ -105,7 +105,8 @@ def _call_parts(ops: Operands) -> tuple[tuple[Operand, ...], str, tuple[Operand,
     operands = list(ops.instruction.operands)
     results: tuple[Operand, ...] = ()
     if operands and isinstance(operands[0], Arguments):
-        results = operands.pop(0).elements  # type: ignore[union-attr]
+        results = operands[0].elements
+        operands = operands[1:]
     if not operands or not isinstance(operands[0], Symbol):
         ops.refuse("indirect calls are not supported")
     name = operands[0].name
@@ -141,12 +142,3 @@ def _copy(
         memory.store.copy(base + start, base + stop, size)
 
     return step
-
-
-def _assertion(ops: Operands) -> Terminator:
-    def terminate(scheduler: Scheduler, sel: Selection) -> Onward:
-        wave = scheduler.wave
-        thread = int(wave.selected(sel)[0])
-        ops.report(FindingKind.TRAP, wave, thread, "fails an assertion")
-
-    return terminate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,7 @@ class Options:
         sources: The texts that `.file` names, for excerpts in findings.
         progress: Called with the CTAs done and their number, after every wave.
         profile: Counts what the kernel does.
+        output: Takes what the kernel prints.
     """
 
     checks: frozenset[str] = frozenset(DEFAULT_CHECKS)
@@ -63,6 +65,7 @@ class Options:
     sources: SourceMap = field(default_factory=SourceMap)
     progress: Callable[[int, int], None] | None = None
     profile: Profile | None = None
+    output: Callable[[str], object] = sys.stdout.write
 
 
 def emulate(
@@ -80,6 +83,7 @@ def emulate(
     sources: SourceMap | None = None,
     progress: Callable[[int, int], None] | None = None,
     profile: Profile | None = None,
+    output: Callable[[str], object] | None = None,
     name: str = "<ptx>",
 ) -> None:
     """Run a kernel of a PTX module on the CPU.
@@ -100,6 +104,7 @@ def emulate(
         sources: The texts that `.file` names, for excerpts in findings.
         progress: Called with the CTAs done and their number as the run goes on.
         profile: Counts what the kernel does, line by line.
+        output: Takes what the kernel prints; standard output if not given.
         name: What messages call the PTX text.
 
     Raises:
@@ -114,6 +119,7 @@ def emulate(
         sources=sources or SourceMap(),
         progress=progress,
         profile=profile,
+        output=output or sys.stdout.write,
     )
     module = parse_ptx(ptx, name)
     Launch(module, entry, _dim3(grid, "grid"), _dim3(block, "block"), shared, options).run(args)

@@ -7,6 +7,8 @@ threads, or a scalar while every thread holds the same value.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -86,11 +88,13 @@ class Wave:
         memories: Memories,
         monitor: Monitor | None = None,
         generator: np.random.Generator | None = None,
+        output: Callable[[str], object] = sys.stdout.write,
     ) -> None:
         self.geometry = geometry
         self.ctas = ctas
         self.memories = memories
         self.monitor = monitor
+        self.output = output
         self.size = len(ctas) * geometry.padded
         self.registers: list[Value | None] = [None] * len(register_bits)
         self.undefined: dict[int, npt.NDArray[np.bool_]] = {}
