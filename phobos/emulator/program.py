@@ -10,6 +10,7 @@ import numpy as np
 
 from phobos.emulator.blocks import Block, Terminator
 from phobos.emulator.calls import called_functions
+from phobos.emulator.checks.overflow import address_slice, overflow_step
 from phobos.emulator.control import (
     Places,
     branch,
@@ -169,6 +170,8 @@ class _FunctionBuilder:
         self._plan = plan
         self._function = plan.function
         self._starts = starts
+        checks_overflow = "overflow" in environment.checks
+        self._index_arithmetic = address_slice(plan.function) if checks_overflow else frozenset()
         self._labels = {name: plan.number[index] for name, index in plan.function.labels.items()}
 
     def build(self) -> list[Block]:
@@ -216,7 +219,7 @@ class _FunctionBuilder:
             if is_control(ops.instruction):
                 terminator = self._terminator(ops, following)
             else:
-                steps.append(self._step(ops))
+                steps.append(self._step(ops, start + len(steps)))
         spin = self._is_spin(start, stop, number)
         return Block(tuple(steps), terminator, tuple(instructions), gate, spin)
 
@@ -227,13 +230,15 @@ class _FunctionBuilder:
             return branch(guard_reader(ops, guard), branch_target(ops, places), following)
         return control_terminator(ops, places)
 
-    def _step(self, ops: Operands) -> Step:
+    def _step(self, ops: Operands, place: int) -> Step:
         instruction = ops.instruction
         decoder = find_decoder(instruction.opcode, instruction.suffix)
         if decoder is None:
             reason = "has no such form" if is_known(instruction.opcode) else "is not supported"
             ops.refuse(f"{reason} in the emulator")
         step = decoder(ops)
+        if place in self._index_arithmetic:
+            step = overflow_step(ops, ops.type(instruction.suffix[-1]), step)
         if instruction.guard is None or is_gated(instruction):
             return step
         return guarded(step, guard_reader(ops, instruction.guard))
