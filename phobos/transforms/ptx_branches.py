@@ -65,6 +65,13 @@ def edge_values(branch: Operation, index: int) -> list[SSAValue]:
     return list(branch.operands)
 
 
+def edge_value(branch: Operation, index: int, argument: int) -> SSAValue:
+    """One of the values that a terminator passes to its successor with this index."""
+    if isinstance(branch, ptx.CondBraOp):
+        argument += 1 if index == 0 else 1 + len(branch.then_block.args)
+    return branch.operands[argument]
+
+
 def _settle_branch(block: Block) -> bool:
     """Simplify the branch at the end of a block; whether that changed it."""
     branch = block.last_op
@@ -148,9 +155,9 @@ def _drop_common_arguments(block: Block) -> bool:
     if not block.args:
         return False
     incoming: dict[BlockArgument, SSAValue | None] = {}
-    edges = [(use.operation, use.index) for use in block.uses]
+    edges = [edge_values(use.operation, use.index) for use in block.uses]
     for argument in block.args:
-        values = {edge_values(branch, index)[argument.index] for branch, index in edges}
+        values = {values[argument.index] for values in edges}
         values.discard(argument)
         incoming[argument] = next(iter(values)) if len(values) == 1 else None
     dropped = [argument for argument, value in incoming.items() if value is not None]

@@ -22,7 +22,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import ptx
-from phobos.transforms.ptx_branches import edge_values, remove_arguments
+from phobos.transforms.ptx_branches import edge_value, remove_arguments
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _needed(entry: ptx.EntryOp) -> set[int]:
         elif id(value) not in needed:
             needed.add(id(value))
             for use in value.block.uses:
-                pending.append(edge_values(use.operation, use.index)[value.index])
+                pending.append(edge_value(use.operation, use.index, value.index))
     return needed
 
 

@@ -10,21 +10,30 @@ one register from the start, and the copy disappears::
 
 ptxas would find that out itself; this is for readers, and for the emulator, which runs every
 instruction. Two values interfere if one is alive where the other is made. Liveness is computed for
-block arguments and what is passed to them only, so the cost is that of a few values.
+block arguments and what is passed to them only, and classes of values are merged smaller into
+larger, so the cost is small and close to linear.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from math import inf
 
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 
 from phobos.dialects.ptx.control import BraOp, CondBraOp
 from phobos.dialects.ptx.instruction import Instruction
 
 _ENTRY = -1
-"""The position at which the arguments of a block are made."""
+"""The position at which the arguments of a block are made; instructions follow, two apart."""
+
+_BEFORE = -2
+"""Where what is alive at the beginning of a block was made: before it."""
+
+
+Range = tuple[int, float]
+"""From where a value is made to its last use, as positions in a block."""
 
 
 def coalesce(blocks: Iterable[Block]) -> dict[int, SSAValue]:
@@ -36,16 +45,50 @@ def coalesce(blocks: Iterable[Block]) -> dict[int, SSAValue]:
     pairs = [pair for block in blocks for pair in _copies(block)]
     if not pairs:
         return {}
-    liveness = _Liveness(blocks, dict.fromkeys(value for pair in pairs for value in pair))
-    classes: dict[SSAValue, list[SSAValue]] = {value: [value] for pair in pairs for value in pair}
+    liveness = _Liveness(blocks)
+    classes: dict[int, _Class] = {}
+    for pair in pairs:
+        for value in pair:
+            if id(value) not in classes:
+                classes[id(value)] = _Class(value, liveness.ranges(value))
     for argument, value in pairs:
-        left, right = classes[argument], classes[value]
-        if left is right or any(liveness.interfere(x, y) for x in left for y in right):
+        left, right = classes[id(argument)], classes[id(value)]
+        if left is right:
             continue
-        left.extend(right)
-        for member in right:
-            classes[member] = left
-    return {id(value): members[0] for value, members in classes.items() if len(members) > 1}
+        if len(left.members) < len(right.members):
+            left, right = right, left
+        if not left.interferes(right):
+            left.absorb(right)
+            for member in right.members:
+                classes[id(member)] = left
+    return {key: found.members[0] for key, found in classes.items() if len(found.members) > 1}
+
+
+class _Class:
+    """Values that have one register, and where any of them is alive."""
+
+    def __init__(self, value: SSAValue, ranges: dict[Block, Range]) -> None:
+        self.members = [value]
+        self.ranges = {block: [found] for block, found in ranges.items()}
+
+    def interferes(self, other: _Class) -> bool:
+        """Whether a value of one class is made where one of the other is alive."""
+        for block, theirs in other.ranges.items():
+            for ours in self.ranges.get(block, ()):
+                if any(_overlap(ours, found) for found in theirs):
+                    return True
+        return False
+
+    def absorb(self, other: _Class) -> None:
+        """Take in the values of another class."""
+        self.members.extend(other.members)
+        for block, theirs in other.ranges.items():
+            self.ranges.setdefault(block, []).extend(theirs)
+
+
+def _overlap(left: Range, right: Range) -> bool:
+    """Whether one value is made while the other is alive, or both at once."""
+    return left[0] <= right[0] < left[1] or right[0] <= left[0] < right[1] or left[0] == right[0]
 
 
 def _copies(block: Block) -> Iterable[tuple[BlockArgument, SSAValue]]:
@@ -68,46 +111,33 @@ def _copies(block: Block) -> Iterable[tuple[BlockArgument, SSAValue]]:
 
 
 class _Liveness:
-    """Where each of some values is alive."""
+    """Where values are alive."""
 
-    def __init__(self, blocks: Iterable[Block], values: Iterable[SSAValue]) -> None:
-        self._positions: dict[Operation, int] = {}
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._positions: dict[int, int] = {}
         self._predecessors: dict[Block, list[Block]] = defaultdict(list)
         for block in blocks:
-            for index, op in enumerate(block.ops):
-                self._positions[op] = 2 * index
+            position = 0
+            op = block.first_op
+            while op is not None:
+                self._positions[id(op)] = position
+                position += 2
+                op = op.next_op
             for successor in block.last_op.successors if block.last_op else ():
                 self._predecessors[successor].append(block)
-        self._made = {value: self._definition(value) for value in values}
-        self._live_out: dict[SSAValue, set[Block]] = {}
-        self._last_use: dict[SSAValue, dict[Block, int]] = {}
-        for value in self._made:
-            self._trace(value)
 
-    def _definition(self, value: SSAValue) -> tuple[Block, int]:
-        """The block in which a value is made and the position after which it is there."""
-        owner = value.owner
-        if isinstance(owner, Block):
-            return owner, _ENTRY
-        assert owner.parent is not None
-        # A guarded instruction gets its alternatives first, before it reads its operands.
-        is_early = "guard" in owner.properties
-        return owner.parent, self._positions[owner] + (-1 if is_early else 1)
-
-    def _trace(self, value: SSAValue) -> None:
-        """Follow a value backwards from its uses to where it is made."""
-        home = self._made[value][0]
-        live_out: set[Block] = set()
+    def ranges(self, value: SSAValue) -> dict[Block, Range]:
+        """For each block in which a value is alive, from which position to which."""
+        home, made = self._definition(value)
         last_use: dict[Block, int] = {}
-        pending: list[Block] = []
         for use in value.uses:
             block = use.operation.parent
             assert block is not None
-            position = self._positions[use.operation]
+            position = self._positions[id(use.operation)]
             last_use[block] = max(position, last_use.get(block, position))
-            if block is not home:
-                pending.append(block)
+        live_out: set[Block] = set()
         entered: set[Block] = set()
+        pending = [block for block in last_use if block is not home]
         while pending:
             block = pending.pop()
             if block in entered:
@@ -117,17 +147,19 @@ class _Liveness:
                 live_out.add(predecessor)
                 if predecessor is not home:
                     pending.append(predecessor)
-        self._live_out[value] = live_out
-        self._last_use[value] = last_use
+        ranges: dict[Block, Range] = {home: (made, last_use.get(home, made))}
+        for block in entered:
+            ranges[block] = (_BEFORE, last_use.get(block, _BEFORE))
+        for block in live_out:
+            ranges[block] = (ranges[block][0], inf)
+        return ranges
 
-    def interfere(self, left: SSAValue, right: SSAValue) -> bool:
-        """Whether two values need registers of their own."""
-        if self._made[left] == self._made[right]:
-            return left is not right
-        return self._alive(left, *self._made[right]) or self._alive(right, *self._made[left])
-
-    def _alive(self, value: SSAValue, block: Block, position: int) -> bool:
-        home, made = self._made[value]
-        if home is block and made > position:
-            return False
-        return block in self._live_out[value] or self._last_use[value].get(block, _ENTRY) > position
+    def _definition(self, value: SSAValue) -> tuple[Block, int]:
+        """The block in which a value is made and the position after which it is there."""
+        owner = value.owner
+        if isinstance(owner, Block):
+            return owner, _ENTRY
+        assert owner.parent is not None
+        # A guarded instruction gets its alternatives first, before it reads its operands.
+        is_early = "guard" in owner.properties
+        return owner.parent, self._positions[id(owner)] + (-1 if is_early else 1)
