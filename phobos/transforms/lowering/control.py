@@ -12,30 +12,48 @@ from xdsl.dialects import gpu, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
-from phobos.dialects.ptx import RegisterType
+from phobos.dialects.ptx import B32, RegisterType
+from phobos.transforms.lowering.registers import BOOL, WORD_BITS, Kind, Share
 from phobos.transforms.lowering.state import Handler, Lowering
 
 
 def _register_types(low: Lowering, op: Operation, values: Sequence[SSAValue]) -> list[RegisterType]:
-    """One register class for each register of each value."""
-    return [
-        low.kind(value.type, op).register
-        for value in values
-        for _ in range(low.share_size(value.type))
-    ]
+    """One register class for each register that a branch passes for each value."""
+    types: list[RegisterType] = []
+    for value in values:
+        kind, size = low.kind(value.type, op), low.share_size(value.type)
+        words = _word_count(kind, size)
+        types += [B32] * words if words else [kind.register] * size
+    return types
 
 
-def _flatten(low: Lowering, values: Sequence[SSAValue]) -> list[SSAValue]:
-    return [register for value in values for register in low.elements(value)]
+def _word_count(kind: Kind, size: int) -> int:
+    """How many words hold `size` halves or bytes; 0 where a value is passed by elements."""
+    if size == 1 or kind.bits >= WORD_BITS or kind is BOOL:
+        return 0
+    return size * kind.bits // WORD_BITS if size * kind.bits % WORD_BITS == 0 else 0
 
 
-def _bind(low: Lowering, values: Sequence[SSAValue], registers: Sequence[SSAValue]) -> None:
+def _flatten(low: Lowering, op: Operation, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """The registers that a branch passes: small elements go as packed words."""
+    registers: list[SSAValue] = []
+    for value in values:
+        packed = _word_count(low.kind(value.type, op), low.share_size(value.type))
+        registers += low.words(value) if packed else low.elements(value)
+    return registers
+
+
+def _bind(
+    low: Lowering, op: Operation, values: Sequence[SSAValue], registers: Sequence[SSAValue]
+) -> None:
     """Says that `registers`, in order, hold `values`."""
     position = 0
     for value in values:
         size = low.share_size(value.type)
-        low.set(value, *registers[position : position + size])
-        position += size
+        words = _word_count(low.kind(value.type, op), size)
+        held = registers[position : position + (words or size)]
+        low.set_share(value, Share(words=held) if words else Share(held))
+        position += len(held)
 
 
 def _yielded(block: Block) -> Sequence[SSAValue]:
@@ -57,10 +75,10 @@ def _if(low: Lowering, op: Operation) -> None:
         build.at(target)
         low.block(region.block)
         build.location = op.location
-        build.bra(join, *_flatten(low, _yielded(region.block)))
+        build.bra(join, *_flatten(low, op, _yielded(region.block)))
     build.at(join)
     _move_behind(join, low)
-    _bind(low, op.results, join.args)
+    _bind(low, op, op.results, join.args)
 
 
 def _move_behind(block: Block, low: Lowering) -> None:
@@ -85,23 +103,23 @@ def _for(low: Lowering, op: Operation) -> None:
     types = _register_types(low, op, carried)
     body = build.block([kind.register, *types], "loop")
     done = build.block(types, "endloop")
-    initial = _flatten(low, op.iter_args)
+    initial = _flatten(low, op, op.iter_args)
     saturating = "sat.s32" if kind.bits == 32 else kind.name
     last = build.emit(ptx.SubOp, saturating, high_bound, step)
     enters = build.emit(ptx.SetpOp, less, low_bound, high_bound)
     build.cond_bra(enters, body, done, [low_bound, *initial], initial)
     build.at(body)
     low.set(op.body.block.args[0], body.args[0])
-    _bind(low, carried, body.args[1:])
+    _bind(low, op, carried, body.args[1:])
     low.block(op.body.block)
     build.location = op.location
-    results = _flatten(low, _yielded(op.body.block))
+    results = _flatten(low, op, _yielded(op.body.block))
     again = build.emit(ptx.SetpOp, less, body.args[0], last)
     following = build.emit(ptx.AddOp, kind.name, body.args[0], step)
     build.cond_bra(again, body, done, [following, *results], results)
     build.at(done)
     _move_behind(done, low)
-    _bind(low, op.results, done.args)
+    _bind(low, op, op.results, done.args)
 
 
 def _while(low: Lowering, op: Operation) -> None:
@@ -111,23 +129,23 @@ def _while(low: Lowering, op: Operation) -> None:
     head = build.block(_register_types(low, op, before.args), "while")
     body = build.block(_register_types(low, op, after.args), "do")
     done = build.block(_register_types(low, op, op.results), "endwhile")
-    build.bra(head, *_flatten(low, op.arguments))
+    build.bra(head, *_flatten(low, op, op.arguments))
     build.at(head)
-    _bind(low, before.args, head.args)
+    _bind(low, op, before.args, head.args)
     low.block(before)
     build.location = op.location
     condition, *passed = _yielded(before)
-    values = _flatten(low, passed)
+    values = _flatten(low, op, passed)
     build.cond_bra(low.scalar(condition), body, done, values, values)
     build.at(body)
     _move_behind(body, low)
-    _bind(low, after.args, body.args)
+    _bind(low, op, after.args, body.args)
     low.block(after)
     build.location = op.location
-    build.bra(head, *_flatten(low, _yielded(after)))
+    build.bra(head, *_flatten(low, op, _yielded(after)))
     build.at(done)
     _move_behind(done, low)
-    _bind(low, op.results, done.args)
+    _bind(low, op, op.results, done.args)
 
 
 def _nothing(low: Lowering, op: Operation) -> None:
