@@ -103,12 +103,6 @@ def _nan_fix(low: Lowering, kind: Kind, a: SSAValue, b: SSAValue, result: SSAVal
     return low.build.emit(ptx.SelpOp, kind.untyped, result, nan, ordered)
 
 
-def _divide_float(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
-    if not kind.is_half:
-        return low.build.emit(ptx.DivOp, f"rn.{kind.name}", *row)
-    return _through_f32(low, kind, row, lambda a, b: low.build.emit(ptx.DivOp, "rn.f32", a, b))
-
-
 def _sign_rule(cls: type[Instruction]) -> Rule:
     """neg and abs: operations on the sign bit, exact in every type."""
     masks = {ptx.NegOp: (ptx.XorOp, 0x8000), ptx.AbsOp: (ptx.AndOp, 0x7FFF)}
@@ -334,7 +328,6 @@ _RULES: dict[type[Operation], Rule] = {
     arith.AddfOp: _float_arithmetic(ptx.AddOp),
     arith.SubfOp: _float_arithmetic(ptx.SubOp),
     arith.MulfOp: _float_arithmetic(ptx.MulOp),
-    arith.DivfOp: _divide_float,
     arith.NegfOp: _sign_rule(ptx.NegOp),
     math.AbsFOp: _sign_rule(ptx.AbsOp),
     arith.MaxnumfOp: _float_extremum(ptx.MaxOp, propagate_nan=False),

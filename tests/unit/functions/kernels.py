@@ -23,8 +23,10 @@ from phobos.pipeline import default_pipeline
 from phobos.runtime.module import Module
 
 TILE = 1024
+BINARY = (arith.DivfOp, math.PowFOp)
+"""The operations of two arguments."""
 
-_UNARY = """
+_SINGLES = """
 @aligned(N = {tile})
 {attribute}
 kernel apply(x: tensor<{kind}>[N], out: tensor<{kind}>[N]) {{
@@ -32,7 +34,7 @@ kernel apply(x: tensor<{kind}>[N], out: tensor<{kind}>[N]) {{
     out[i :+ {tile}] = floor(x[i :+ {tile}])
 }}
 """
-_BINARY = """
+_PAIRS = """
 @aligned(N = {tile})
 {attribute}
 kernel apply(x: tensor<{kind}>[N], y: tensor<{kind}>[N], out: tensor<{kind}>[N]) {{
@@ -87,10 +89,8 @@ class Variant:
 @cache
 def compiled(variant: Variant) -> Module:
     """The module of a variant."""
-    if variant.by_points:
-        source = _POINTS
-    else:
-        source = _BINARY if variant.operation is math.PowFOp else _UNARY
+    of_tiles = _PAIRS if variant.operation in BINARY else _SINGLES
+    source = _POINTS if variant.by_points else of_tiles
     attribute = "@fast_math" if variant.is_fast else ""
     tile = 256 if variant.by_points else variant.tile
     text = source.format(tile=tile, kind=variant.kind, attribute=attribute)

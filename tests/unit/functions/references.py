@@ -7,15 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects import math
+from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
 from tests.unit.functions.accuracy import FORMATS, all_patterns, random_patterns, special_values
+from tests.unit.functions.kernels import BINARY
 
 Reference = Callable[..., np.ndarray]
 
-RANDOM, SPREAD, DENSE = 8_000, 6_000, 10_000
-"""How many numbers of each kind a sample of f32 or f64 has."""
+RANDOM, SPREAD, DENSE = 2_000, 6_000, 12_000
+"""How many numbers of each sort a sample has: random patterns, random sizes, in the intervals."""
+
+TIMES = {"f32": 10}
+"""How many times as many numbers a sample of a type has; references of f64 take long."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,8 @@ class Case:
     """A function of the math dialect.
 
     `reference` computes in the type of its argument, which is wider than the one tested.
-    `dense` are intervals that are sampled evenly, and `kinds` the types there are.
+    `dense` are intervals that are sampled evenly, and `kinds` the types there are. A function of
+    two arguments has its sample from elsewhere.
     """
 
     name: str
@@ -41,7 +46,7 @@ class Case:
 
     def sample(self, kind: str, seed: int = 1) -> tuple[np.ndarray, ...]:
         """Arguments in a type: all there are of a half, else a few of every sort."""
-        if self.operation is math.PowFOp:
+        if self.operation in BINARY:
             return _pairs(kind, seed)
         if FORMATS[kind].dtype.itemsize == 2:
             return (all_patterns(kind),)
@@ -49,32 +54,40 @@ class Case:
 
     def _dense(self, kind: str, seed: int) -> list[np.ndarray]:
         generator = np.random.default_rng(seed + 100)
-        each = DENSE // len(self.dense)
+        each = DENSE * TIMES.get(kind, 1) // len(self.dense)
         form = FORMATS[kind]
-        return [generator.uniform(low, high, each).astype(form.dtype) for low, high in self.dense]
+        points: list[np.ndarray] = [generator.uniform(*ends, size=each) for ends in self.dense]
+        return [one.astype(form.dtype) for one in points]
 
 
 def _everywhere(kind: str, seed: int) -> list[np.ndarray]:
     form = FORMATS[kind]
+    times = TIMES.get(kind, 1)
     generator = np.random.default_rng(seed)
-    exponents = generator.uniform(-24, 24, SPREAD)
-    signs = generator.choice((-1.0, 1.0), SPREAD)
-    spread = (signs * np.exp2(exponents)).astype(form.dtype)
-    return [special_values(kind), random_patterns(kind, RANDOM, seed), spread]
+    exponents = generator.uniform(-24, 24, SPREAD * times)
+    signs = generator.choice((-1.0, 1.0), SPREAD * times)
+    spread: np.ndarray = signs * np.exp2(exponents)
+    return [
+        special_values(kind),
+        random_patterns(kind, RANDOM * times, seed),
+        spread.astype(form.dtype),
+    ]
 
 
 def _pairs(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Bases and exponents: special ones in all combinations, random ones, and no overflow."""
     form = FORMATS[kind]
+    times = TIMES.get(kind, 1)
+    random, many, dense = RANDOM * times, SPREAD * times, DENSE * times
     special = special_values(kind)
     bases, exponents = np.meshgrid(special, special)
-    patterns = [random_patterns(kind, RANDOM, seed + i) for i in range(2)]
+    patterns = [random_patterns(kind, random, seed + i) for i in range(2)]
     generator = np.random.default_rng(seed)
-    spread = np.exp2(generator.uniform(form.lowest, form.highest, SPREAD))
-    moderate = np.concatenate([spread, generator.uniform(0.5, 2.0, DENSE)])
+    spread = np.exp2(generator.uniform(form.lowest, form.highest, many))
+    moderate = np.concatenate([spread, generator.uniform(0.5, 2.0, dense)])
     with np.errstate(all="ignore"):
         # Results of all sizes: the exponent is what takes the base to a random power of two.
-        wanted = generator.uniform(form.lowest - form.digits, form.highest + 1, SPREAD + DENSE)
+        wanted = generator.uniform(form.lowest - form.digits, form.highest + 1, many + dense)
         fitting = (wanted / np.log2(moderate)).astype(form.dtype)
     whole = generator.integers(-20, 20, 1000)
     negative = -generator.uniform(0.1, 10, 1000)
@@ -86,10 +99,11 @@ def _pairs(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
-    return np.frompyfunc(scalar.erf, 1, 1)(x).astype(np.float64)
+    return np.array([scalar.erf(one) for one in x])
 
 
 CASES = (
+    Case("div", arith.DivfOp, np.divide, (), ("f32", "f16", "bf16", "f64")),
     Case(
         "exp", math.ExpOp, np.exp, ((-104, 89), (-1, 1), (-88, -86)),
         ("f32", "f16", "bf16", "f64"),

@@ -1,4 +1,4 @@
-"""Lowering of the functions of the math dialect that no single exact instruction computes.
+"""Lowering of division and of the functions of the math dialect.
 
 A function of f32 is within 2 ulp over its whole range, with the special values of IEEE 754 and
 C99 (see docs/accuracy.md for what is measured); `@fast_math` takes the short forms made of
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import math
+from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
@@ -35,8 +35,10 @@ from phobos.transforms.lowering.functions.logarithm import (
     logarithm,
 )
 from phobos.transforms.lowering.functions.power import fast_pow, pow
-from phobos.transforms.lowering.functions.roots import (
+from phobos.transforms.lowering.functions.quotients import (
+    divide,
     double_rsqrt,
+    fast_divide,
     fast_rsqrt,
     fast_sqrt,
     rsqrt,
@@ -65,6 +67,7 @@ def _versions(default: Function, fast: Function, double: Function | None = None)
 
 
 _FUNCTIONS: dict[type[Operation], _Versions] = {
+    arith.DivfOp: _versions(divide, fast_divide, divide),
     math.ExpOp: _versions(exp, fast_exp, double.exp),
     math.Exp2Op: _versions(exp2, exp2),
     math.ExpM1Op: _versions(expm1, fast_expm1),

@@ -110,7 +110,7 @@ def _multiply(code: FloatCode, x: SSAValue, *, with_tail: bool) -> Reduced:
     """x times 2 / pi modulo 4 in 64 bits, of which 62 are a fraction; NaN for infinity.
 
     The fraction is off by less than 2^-61, and no f32 comes closer to a multiple of pi / 2 than
-    2^-33, so the rest is correctly rounded but for 2^-4 of an ulp.
+    2^-30, so the rest is the nearest f32 but for 2^-7 of an ulp.
     """
     emit = code.emit
     product = _product_modulo_4(code, x)

@@ -58,6 +58,8 @@ def exp2(code: FloatCode, x: SSAValue) -> SSAValue:
 
 _TO_MINUS_ONE = -17.5
 """Below this e^x - 1 rounds to -1."""
+_IS_ITSELF = 2.0**-25
+"""Below this size e^x - 1 rounds to x."""
 _TO_INFINITY = 88.75
 """Above this e^x overflows; below, the integer nearest x / ln(2) is at most 128."""
 
@@ -79,7 +81,8 @@ def expm1(code: FloatCode, x: SSAValue) -> SSAValue:
     result = code.add(half, half)
     result = code.select(code.is_("lt", x, _TO_MINUS_ONE), -1.0, result)
     result = code.select(code.is_("gt", x, _TO_INFINITY), INFINITY, result)
-    return code.select(code.is_("eq", x, 0.0), x, result)  # keeps the sign of 0
+    # Halves of subnormals are inexact, and -0 would lose its sign.
+    return code.select(code.is_("lt", code.abs(x), _IS_ITSELF), x, result)
 
 
 def fast_expm1(code: FloatCode, x: SSAValue) -> SSAValue:

@@ -1,4 +1,4 @@
-"""The square root and its reciprocal."""
+"""Division, the square root and its reciprocal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx
 from phobos.transforms.lowering.functions.code import FloatCode
+
+
+def divide(code: FloatCode, a: SSAValue, b: SSAValue) -> SSAValue:
+    """a / b, correctly rounded."""
+    return code.div(a, b)
+
+
+def fast_divide(code: FloatCode, a: SSAValue, b: SSAValue) -> SSAValue:
+    """a / b within 2 ulp where 2^-126 <= |b| <= 2^126; 0 for larger b."""
+    return code.emit(ptx.DivOp, "approx.ftz.f32", a, b)
 
 
 def sqrt(code: FloatCode, x: SSAValue) -> SSAValue:
