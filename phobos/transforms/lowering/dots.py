@@ -16,15 +16,12 @@ from phobos.dialects import ptx, tile
 from phobos.dialects.contraction import DotOp, Instruction
 from phobos.dialects.ptx import B32, B64
 from phobos.layout import LinearLayout
-from phobos.layout.contraction import flat
-from phobos.layout.matrix_access import MatrixAccess, plan_matrix_access
 from phobos.layout.queries import register_coordinates
 from phobos.transforms.assign_layouts import contraction_of
 from phobos.transforms.lowering.accesses import load
-from phobos.transforms.lowering.addresses import shared_base, thread_coordinates
 from phobos.transforms.lowering.conversions import clean, widen_half
 from phobos.transforms.lowering.registers import WORD_BITS, Kind
-from phobos.transforms.lowering.shared_tiles import SharedAccess
+from phobos.transforms.lowering.shared_tiles import MatrixLoads, SharedAccess, matrix_plan
 from phobos.transforms.lowering.state import Handler, Lowering
 
 Coordinate = tuple[int, int]
@@ -84,59 +81,6 @@ class _ElementLoads:
                 )
             self._elements.update(zip(members, self._loaded[offset], strict=True))
         return self._elements[register]
-
-
-class _MatrixLoads:
-    """An operand in a shared buffer whose words `ldmatrix` delivers."""
-
-    def __init__(self, low: Lowering, mem: SSAValue, plan: MatrixAccess, kind: Kind):
-        self._low, self._plan, self._bytes = low, plan, kind.bytes
-        base, self._start = shared_base(low, mem)
-        (thread,) = thread_coordinates(low, plan.rows)
-        self._base = base
-        if thread is not None:
-            self._base = low.build.emit(ptx.MadOp, "lo.s32", thread, kind.bytes, base)
-        moved = 0
-        for name in ("lane", "warp"):
-            for vector in plan.rows.packed(name):
-                moved |= vector
-        self._moved_by_threads = moved
-        self._instruction_of: dict[int, int] = {}
-        for instruction in range(plan.instructions):
-            for matrix in range(plan.count):
-                word = plan.first_element(instruction, matrix) // plan.packed
-                self._instruction_of[word] = instruction
-        self._words: dict[int, SSAValue] = {}
-        self._bases: dict[int, SSAValue] = {0: self._base}
-
-    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
-        return [self._word(register + i) for i in range(count)]
-
-    def _word(self, number: int) -> SSAValue:
-        if number not in self._words:
-            self._load(self._instruction_of[number])
-        return self._words[number]
-
-    def _load(self, instruction: int) -> None:
-        plan = self._plan
-        (offset,) = plan.rows.apply(instruction=instruction)
-        # Where the thread moves a bit too (a swizzle), the constant is XORed in. Buffers are
-        # aligned to the rows of the swizzle, so the base has no such bit.
-        swizzled = offset & self._moved_by_threads
-        if swizzled not in self._bases:
-            self._bases[swizzled] = self._low.build.emit(
-                ptx.XorOp, "b32", self._base, swizzled * self._bytes
-            )
-        turn = ".trans" if plan.transposed else ""
-        words = self._low.build.emit_multi(
-            ptx.LdmatrixOp,
-            f"sync.aligned.m8n8.x{plan.count}{turn}.shared.b16",
-            self._bases[swizzled],
-            results=(B32,) * plan.count,
-            offset=self._start + (offset - swizzled) * self._bytes,
-        )
-        for matrix, word in enumerate(words):
-            self._words[plan.first_element(instruction, matrix) // plan.packed] = word
 
 
 def _dot(low: Lowering, op: Operation) -> None:
@@ -307,11 +251,9 @@ def _words_of(
 ) -> _Operand:
     if not tile.is_shared(value):
         return _InRegisters(low.words(value) if packed > 1 else low.elements(value))
-    shared = tile.shared_layout_of(value)
-    for transposed in (False, True):
-        plan = plan_matrix_access(flat(layout), flat(shared), kind.bytes, transposed=transposed)
-        if plan is not None:
-            return _MatrixLoads(low, value, plan, kind)
+    plan = matrix_plan(layout, tile.shared_layout_of(value), kind)
+    if plan is not None:
+        return MatrixLoads(low, value, plan, kind)
     return _ElementLoads(low, value, layout, kind, packed)
 
 

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx, tile
+from phobos.dialects.ptx import B32
 from phobos.layout import LinearLayout
 from phobos.layout.build import OFFSET, REGISTER
+from phobos.layout.contraction import flat
 from phobos.layout.exchange import best_access
+from phobos.layout.matrix_access import MatrixAccess, plan_matrix_access
 from phobos.layout.queries import is_additive, register_coordinates, vector_bits
 from phobos.layout.shared import offsets
 from phobos.transforms.lowering.accesses import load, part_of, store
@@ -76,14 +79,101 @@ class SharedAccess:
         return Address(self._moved[moved], self.start + constant, "shared")
 
 
-def load_shared(low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind) -> Share:
-    """A tile from a buffer; no masks, since a buffer holds the whole layout."""
+class MatrixLoads:
+    """A tile in a shared buffer whose words `ldmatrix` delivers.
+
+    `start` is the offset of the tile's first element, whose bits the tile does not use.
+    """
+
+    def __init__(
+        self, low: Lowering, mem: SSAValue, plan: MatrixAccess, kind: Kind, start: int = 0
+    ):
+        self._low, self._plan, self._bytes = low, plan, kind.bytes
+        self._first = start
+        base, self._start = shared_base(low, mem)
+        (thread,) = thread_coordinates(low, plan.rows)
+        self._base = base
+        if thread is not None:
+            self._base = low.build.emit(ptx.MadOp, "lo.s32", thread, kind.bytes, base)
+        moved = 0
+        for name in ("lane", "warp"):
+            for vector in plan.rows.packed(name):
+                moved |= vector
+        self._moved_by_threads = moved
+        self._instruction_of: dict[int, int] = {}
+        for instruction in range(plan.instructions):
+            for matrix in range(plan.count):
+                word = plan.first_element(instruction, matrix) // plan.packed
+                self._instruction_of[word] = instruction
+        self._words: dict[int, SSAValue] = {}
+        self._bases: dict[int, SSAValue] = {0: self._base}
+
+    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
+        """`count` words from a word's number on, loaded when first asked for."""
+        return [self._word(register + i) for i in range(count)]
+
+    def _word(self, number: int) -> SSAValue:
+        if number not in self._words:
+            self._load(self._instruction_of[number])
+        return self._words[number]
+
+    def _load(self, instruction: int) -> None:
+        plan = self._plan
+        (offset,) = plan.rows.apply(instruction=instruction)
+        offset ^= self._first
+        # Where the thread moves a bit too (a swizzle), the constant is XORed in. Buffers are
+        # aligned to the rows of the swizzle, so the base has no such bit.
+        swizzled = offset & self._moved_by_threads
+        if swizzled not in self._bases:
+            self._bases[swizzled] = self._low.build.emit(
+                ptx.XorOp, "b32", self._base, swizzled * self._bytes
+            )
+        turn = ".trans" if plan.transposed else ""
+        words = self._low.build.emit_multi(
+            ptx.LdmatrixOp,
+            f"sync.aligned.m8n8.x{plan.count}{turn}.shared.b16",
+            self._bases[swizzled],
+            results=(B32,) * plan.count,
+            offset=self._start + (offset - swizzled) * self._bytes,
+        )
+        for matrix, word in enumerate(words):
+            self._words[plan.first_element(instruction, matrix) // plan.packed] = word
+
+
+def matrix_plan(layout: LinearLayout, shared: LinearLayout, kind: Kind) -> MatrixAccess | None:
+    """How `ldmatrix` loads a tile, plain or transposed; None if it cannot."""
+    for transposed in (False, True):
+        plan = plan_matrix_access(flat(layout), flat(shared), kind.bytes, transposed=transposed)
+        if plan is not None:
+            return plan
+    return None
+
+
+def load_shared(
+    low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind, at: Sequence[int]
+) -> Share:
+    """A tile from a buffer, whole or a part that starts at `at`; no masks.
+
+    A part starts at multiples of its sizes, which are powers of two.
+    """
+    shared = tile.shared_layout_of(mem)
+    start = 0
+    if layout.shape != shared.shape:
+        layout = LinearLayout.from_bases(
+            {name: layout.bases(name) for name in layout.in_names}, dict(shared.outputs)
+        )
+        point = LinearLayout.from_bases({REGISTER: [tuple(at)]}, dict(shared.outputs))
+        (start,) = offsets(point, shared).apply(**{REGISTER: 1})
+        plan = matrix_plan(layout, shared, kind)
+        if plan is not None:
+            loads = MatrixLoads(low, mem, plan, kind, start)
+            return Share(words=loads.fragment(0, layout.in_size(REGISTER) // plan.packed))
     access = SharedAccess(low, mem, layout, kind)
     result: list[SSAValue | None] = [None] * layout.in_size(REGISTER)
     done: dict[int, Sequence[SSAValue]] = {}
     for offset, members in access.groups():
         if offset not in done:
-            part = load(low, access.address(offset), kind, access.width)
+            part = load(low, access.address(offset ^ start), kind, access.width)
             done[offset] = part.elements or low.unpack(part.words or (), kind)
         for member, element in zip(members, done[offset], strict=True):
             result[member] = element

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
@@ -212,7 +212,7 @@ def _load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.LoadOp)
     if tile.is_shared(op.mem):
         layout, kind = _layout(op, op.result.type), low.kind(op.result.type, op)
-        low.set_share(op.result, load_shared(low, op.mem, layout, kind))
+        low.set_share(op.result, load_shared(low, op.mem, layout, kind, _constants(op)))
         return
     access = _access(low, op, op.result.type)
     masks, addresses = Masks(access, None), Addresses(access)
@@ -227,6 +227,17 @@ def _load(low: Lowering, op: Operation) -> None:
             done[place] = load(low, addresses.of(place), access.kind, access.width, guard, fill)
         parts.append(done[place])
     low.set_share(op.result, join(low, parts, access.kind))
+
+
+def _constants(op: tile.LoadOp) -> list[int]:
+    """The subscripts of a load from a buffer, which are constants."""
+    values: list[int] = []
+    for index in op.indices:
+        known = getattr(index.owner, "value", None)
+        if not isinstance(known, IntegerAttr):
+            raise error_at(op, "a tile is loaded from a buffer at constant subscripts")
+        values.append(known.value.data)
+    return values
 
 
 def _store(low: Lowering, op: Operation) -> None:
