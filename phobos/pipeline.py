@@ -28,7 +28,9 @@ DEFAULT_PIPELINE = ",".join(
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-assign-layouts",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
+        "ph-expand-scans",
         "ph-pipeline-loops",  # while loads and buffers of a loop are still in sight
+        "ph-prefetch-fragments",
         "ph-expand-collectives",  # makes shared buffers, so before they are placed
         "ph-place-tiles",
         "ph-insert-barriers",  # needs places: buffers may share bytes
@@ -49,7 +51,9 @@ _LOCATIONS = {
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
+    "ph-expand-scans": ("expand_scans", "ExpandScansPass"),
     "ph-pipeline-loops": ("pipeline_loops", "PipelineLoopsPass"),
+    "ph-prefetch-fragments": ("prefetch_fragments", "PrefetchFragmentsPass"),
     "ph-expand-collectives": ("expand_collectives", "ExpandCollectivesPass"),
     "ph-insert-barriers": ("insert_barriers", "InsertBarriersPass"),
     "ph-place-tiles": ("place_tiles", "PlaceTilesPass"),

@@ -71,7 +71,8 @@ class AsyncCopyOp(IRDLOperation):
     The copy runs until a `tile.async_wait` that its group does not outlast. Elements outside
     the tensor are written as 0. The encoding of `tile_type` says which thread copies what;
     each copies 4, 8 or 16 bytes an instruction. With `transposed` the buffer holds the tile
-    with its last two axes exchanged.
+    with its last two axes exchanged. `ordered` is the promise of the pass that made the copy
+    that a barrier separates it from the last readers of its stage.
     """
 
     name = "tile.async_copy"
@@ -83,10 +84,12 @@ class AsyncCopyOp(IRDLOperation):
     vector = opt_prop_def(IntegerAttr.constr(i64))
     tile_type = prop_def(Attribute)
     transposed = opt_prop_def(UnitAttr)
+    ordered = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "$mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)?"
-        " (`transposed` $transposed^)? `to` $buffer `as` $tile_type attr-dict"
+        " (`transposed` $transposed^)? (`ordered` $ordered^)?"
+        " `to` $buffer `as` $tile_type attr-dict"
         " `:` type($mem) `,` type($buffer)"
     )
 

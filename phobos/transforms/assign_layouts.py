@@ -38,8 +38,9 @@ from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import DotOp
+from phobos.dialects.contraction import DotOp, Instruction
 from phobos.dialects.gathering import GatherOp, ScatterOp
+from phobos.dialects.scanning import ScanOp
 from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.locations import error_at
@@ -49,6 +50,7 @@ from phobos.layout.algebra import pad_to_pow2, reshape, transpose
 from phobos.layout.build import thread_bits
 from phobos.layout.contraction import Contraction, fma_contraction, lift, mma_contraction
 from phobos.layout.fragments import REGISTER_BITS
+from phobos.layout.scan import plan_scan, scan_layout
 
 MAX_VECTOR_BYTES = 16
 _Access = tile.LoadOp | tile.StoreOp | GatherOp | ScatterOp
@@ -86,6 +88,8 @@ class _TileClass:
     """Contractions that sum in the class."""
     folded_axes: set[int] = field(default_factory=set)
     """Axes that tiles of the class are folded along."""
+    scanned_axes: list[int] = field(default_factory=list)
+    """Axes that tiles of the class are scanned along, in program order."""
 
 
 def assign_layouts(kernel: gpu.FuncOp) -> None:
@@ -108,6 +112,8 @@ def assign_layouts(kernel: gpu.FuncOp) -> None:
                 _bridge_operand(op, reshaped(_layout(op.result), op.value))
             case ReduceOp():
                 _bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
+            case ScanOp():
+                _bridge_scan(op, threads_of(kernel))
             case DotOp():
                 wanted = contraction_of(op, threads_of(kernel))
                 _bridge_operand(op, wanted.a, 0)
@@ -153,6 +159,8 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
             classes[class_of[op.value]].accesses.append(op)
         elif isinstance(op, tile.BroadcastOp):
             classes[class_of[op.value]].repeated.append(op)
+        elif isinstance(op, ScanOp):
+            classes[class_of[op.result]].scanned_axes.append(op.axis)
         elif isinstance(op, DotOp):
             classes[class_of[op.result]].dots.append(op)
         elif isinstance(op, TransposeOp | ReshapeOp):
@@ -243,6 +251,11 @@ def _choose(
     return [choose(number) for number in range(len(classes))]
 
 
+def operand_packing(instruction: Instruction) -> int:
+    """Operand elements in one 32-bit register of an `mma`."""
+    return max(1, REGISTER_BITS // _OPERAND_BITS[instruction.operand])
+
+
 def contraction_of(op: DotOp, threads: int) -> Contraction:
     """The layouts that a contraction's instruction asks for."""
     if op.instruction is None:
@@ -254,7 +267,7 @@ def contraction_of(op: DotOp, threads: int) -> Contraction:
     *_, m, n = c.get_shape()
     k = a.get_shape()[-1]
     if chosen.name == "mma":
-        packed = max(1, REGISTER_BITS // _OPERAND_BITS[chosen.operand])
+        packed = operand_packing(chosen)
         layouts = mma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
     else:
         layouts = fma_contraction((m, n, k), thread_bits(threads)[0], chosen.warps)
@@ -281,6 +294,8 @@ def reshaped(layout: LinearLayout, value: SSAValue) -> LinearLayout:
 
 def _own_layout(tiles: _TileClass, threads: int) -> LinearLayout:
     """Consecutive lanes hold consecutive vectors; warps keep off folded axes if they can."""
+    if tiles.scanned_axes:
+        return scan_layout(tiles.shape, threads, _vector(tiles, threads), tiles.scanned_axes[0])
     rank = len(tiles.shape)
     axes = tuple(reversed(range(rank)))
     warp_order = sorted(axes, key=lambda axis: axis in tiles.folded_axes)
@@ -332,6 +347,16 @@ def _layout(value: SSAValue) -> LinearLayout:
     layout = tile.layout_of(value)
     assert layout is not None
     return layout
+
+
+def _bridge_scan(op: ScanOp, threads: int) -> None:
+    """Scans in a layout of its own what its class has in one that no scan can use."""
+    if plan_scan(_layout(op.value), op.axis) is not None:
+        return
+    assert isinstance(op.value.type, TensorType)
+    wanted = scan_layout(op.value.type.get_shape(), threads, 1, op.axis)
+    _bridge_operand(op, wanted)
+    _bridge_result(op, wanted)
 
 
 def _bridge_operand(op: Operation, wanted: LinearLayout, position: int = 0) -> None:

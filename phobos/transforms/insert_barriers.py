@@ -76,9 +76,11 @@ class _Access:
     write: bool
     element: _Place | None = None
     """For a tile of a tensor: equal places are touched by the same threads."""
+    ordered: bool = False
+    """Whether a barrier before the access is known to be there already."""
 
     def conflicts(self, other: _Access) -> bool:
-        if self.root is not other.root or not (self.write or other.write):
+        if self.ordered or self.root is not other.root or not (self.write or other.write):
             return False
         if self.element is not None and self.element == other.element:
             return False
@@ -109,7 +111,10 @@ def _accesses(op: Operation) -> list[_Access]:
         case AsyncCopyOp():
             return [
                 _of_memory(op.mem, write=False, element=None),
-                _of_memory(op.buffer, write=True, element=None),
+                replace(
+                    _of_memory(op.buffer, write=True, element=None),
+                    ordered=op.ordered is not None,
+                ),
             ]
         case GatherOp():
             return [_of_memory(op.mem, write=False, element=None)]
@@ -178,7 +183,9 @@ class _Walker:
             self.pending = set()
         if isinstance(op, AsyncCopyOp):
             # What it writes lands at the wait; until then only the earlier readers matter.
-            self.landing.update(access for access in accesses if access.write)
+            self.landing.update(
+                replace(access, ordered=False) for access in accesses if access.write
+            )
         else:
             self.pending.update(accesses)
 

@@ -47,7 +47,7 @@ from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import kernels
-from phobos.ir.rewrite import index_constant, zero_attr
+from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout import contiguous_vector
 from phobos.layout.build import REGISTER
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
@@ -210,32 +210,12 @@ def _fitting_stages(
 # ---- asynchronous copies
 
 
-class _Builder:
-    """Collects ops that all come from one place of the source."""
-
-    def __init__(self, near: Operation):
-        self.near = near
-        self.ops: list[Operation] = []
-
-    def put(self, op: Operation) -> None:
-        for inner in op.walk():
-            inner.location = self.near.location
-        self.ops.append(op)
-
-    def add(self, op: Operation) -> SSAValue:
-        self.put(op)
-        return op.results[0]
-
-    def constant(self, value: int) -> SSAValue:
-        return self.add(index_constant(value, self.near))
-
-
 def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None:
     """The rewrite of the module's docstring."""
     body = loop.body.block
     outside = loop.parent
     assert outside is not None
-    head = _Builder(loop)
+    head = OpBuilder(loop)
     buffers = [_multi_buffer(head, one, stages) for one in staged]
     place = loop.lb
     for stage in range(stages - 1):
@@ -248,11 +228,11 @@ def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None
     last = head.constant(stages - 1)
     outside.insert_ops_before(head.ops, loop)
 
-    new_loop = _with_carried(loop, [zero, last])
+    new_loop = carry_more(loop, [zero, last])
     body = new_loop.body.block
     read, write = body.args[-2], body.args[-1]
     variable = body.args[0]
-    start = _Builder(new_loop)
+    start = OpBuilder(new_loop)
     start.put(AsyncWaitOp(stages - 2))
     left = start.add(arith.SubiOp(new_loop.ub, variable))
     exists = start.add(arith.CmpiOp(left, ahead, "sgt"))
@@ -268,15 +248,15 @@ def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None
     body.insert_ops_before(start.ops, first)
     for load, view in zip(staged, views, strict=True):
         _replace_buffer(load, view)
-    end = _Builder(new_loop)
+    end = OpBuilder(new_loop)
     following = [_next_stage(end, stage, one, count, zero) for stage in (read, write)]
-    _extend_yield(body, end.ops, following)
+    extend_yield(body, end.ops, following)
     drain = AsyncWaitOp(0)
     drain.location = new_loop.location
     outside.insert_op_after(drain, new_loop)
 
 
-def _multi_buffer(head: _Builder, staged: _Staged, stages: int) -> SSAValue:
+def _multi_buffer(head: OpBuilder, staged: _Staged, stages: int) -> SSAValue:
     single = staged.buffer.memref.type
     assert isinstance(single, MemRefType)
     type_ = MemRefType(single.element_type, [stages, *single.get_shape()], NoneAttr(), tile.SHARED)
@@ -321,12 +301,12 @@ def _only_if(ops: list[Operation], condition: SSAValue) -> scf.IfOp:
     return scf.IfOp(condition, [], Region(Block([*ops, scf.YieldOp()])))
 
 
-def _times(head: _Builder, step: SSAValue, count: int) -> SSAValue:
+def _times(head: OpBuilder, step: SSAValue, count: int) -> SSAValue:
     return head.add(arith.MuliOp(step, head.constant(count)))
 
 
 def _next_stage(
-    end: _Builder, stage: SSAValue, one: SSAValue, count: SSAValue, zero: SSAValue
+    end: OpBuilder, stage: SSAValue, one: SSAValue, count: SSAValue, zero: SSAValue
 ) -> SSAValue:
     """(stage + 1) mod count."""
     following = end.add(arith.AddiOp(stage, one))
@@ -345,33 +325,6 @@ def _replace_buffer(staged: _Staged, view: SSAValue) -> None:
     staged.buffer.erase()
 
 
-def _with_carried(loop: scf.ForOp, initial: Sequence[SSAValue]) -> scf.ForOp:
-    """The same loop, carrying more values; its yield is still to be extended."""
-    body = loop.body.block
-    for value in initial:
-        body.insert_arg(value.type, len(body.args))
-    region = loop.detach_region(loop.body)
-    new_loop = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], region)
-    new_loop.location = loop.location
-    new_loop.attributes.update(loop.attributes)
-    outside = loop.parent
-    assert outside is not None
-    outside.insert_op_before(new_loop, loop)
-    for old, new in zip(loop.results, new_loop.results, strict=False):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    loop.detach()
-    loop.erase()
-    return new_loop
-
-
-def _extend_yield(body: Block, ops: Sequence[Operation], values: Sequence[SSAValue]) -> None:
-    last = body.last_op
-    assert isinstance(last, scf.YieldOp)
-    body.insert_ops_before(list(ops), last)
-    last.operands = [*last.operands, *values]
-
-
 # ---- loads ahead
 
 
@@ -380,15 +333,15 @@ def _load_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> None:
     body = loop.body.block
     outside = loop.parent
     assert outside is not None
-    head = _Builder(loop)
+    head = OpBuilder(loop)
     exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
     first = _loads_or_zeros(loads, loop.lb, exists)
     head.put(first)
     outside.insert_ops_before(head.ops, loop)
-    new_loop = _with_carried(loop, first.results)
+    new_loop = carry_more(loop, first.results)
     body = new_loop.body.block
     carried = body.args[-len(loads) :]
-    ahead = _Builder(new_loop)
+    ahead = OpBuilder(new_loop)
     variable = body.args[0]
     left = ahead.add(arith.SubiOp(new_loop.ub, variable))
     more = ahead.add(arith.CmpiOp(left, new_loop.step, "sgt"))
@@ -402,7 +355,7 @@ def _load_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> None:
     for load in loads:
         load.detach()
         load.erase()
-    _extend_yield(body, [], following.results)
+    extend_yield(body, [], following.results)
 
 
 def _loads_or_zeros(loads: Sequence[tile.LoadOp], place: SSAValue, exists: SSAValue) -> scf.IfOp:

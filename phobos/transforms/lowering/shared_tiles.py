@@ -7,6 +7,8 @@ thread's part is computed once and each access adds or XORs a constant.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from xdsl.ir import SSAValue
 
@@ -17,7 +19,13 @@ from phobos.layout.build import OFFSET, REGISTER
 from phobos.layout.contraction import flat
 from phobos.layout.exchange import best_access
 from phobos.layout.matrix_access import MatrixAccess, plan_matrix_access
-from phobos.layout.queries import is_additive, register_coordinates, vector_bits
+from phobos.layout.queries import (
+    THREAD,
+    is_additive,
+    register_coordinates,
+    thread_layout,
+    vector_bits,
+)
 from phobos.layout.shared import offsets
 from phobos.transforms.lowering.accesses import load, part_of, store
 from phobos.transforms.lowering.addresses import (
@@ -31,19 +39,25 @@ from phobos.transforms.lowering.state import Lowering
 
 
 class SharedAccess:
-    """Where the registers of one tile lie in one buffer."""
+    """Where the registers of one tile lie in one buffer.
 
-    def __init__(self, low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind):
+    `start` is the offset of the tile's first element, whose bits the tile's own do not use.
+    """
+
+    def __init__(
+        self, low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind, start: int = 0
+    ):
         self.low = low
         self.kind = kind
         shared = tile.shared_layout_of(mem)
         self.offsets = offsets(layout, shared)
         self.width, _ = best_access(layout, shared, kind.bytes)
         self.steps = vector_bits(self.offsets, OFFSET)[: self.width.bit_length() - 1]
-        self.registers = [where for (where,) in register_coordinates(self.offsets)]
+        self.registers = [where ^ start for (where,) in register_coordinates(self.offsets)]
         self.base, self.start = shared_base(low, mem)
         (self.thread,) = thread_coordinates(low, self.offsets)
-        self.additive = is_additive(self.offsets, OFFSET)
+        moved_by_threads = reduce(or_, thread_layout(self.offsets).packed(THREAD), 0)
+        self.additive = is_additive(self.offsets, OFFSET) and not start & moved_by_threads
         self._moved: dict[int, SSAValue] = {}
 
     def groups(self) -> list[tuple[int, list[int]]]:
@@ -168,12 +182,12 @@ def load_shared(
         if plan is not None:
             loads = MatrixLoads(low, mem, plan, kind, start)
             return Share(words=loads.fragment(0, layout.in_size(REGISTER) // plan.packed))
-    access = SharedAccess(low, mem, layout, kind)
+    access = SharedAccess(low, mem, layout, kind, start)
     result: list[SSAValue | None] = [None] * layout.in_size(REGISTER)
     done: dict[int, Sequence[SSAValue]] = {}
     for offset, members in access.groups():
         if offset not in done:
-            part = load(low, access.address(offset ^ start), kind, access.width)
+            part = load(low, access.address(offset), kind, access.width)
             done[offset] = part.elements or low.unpack(part.words or (), kind)
         for member, element in zip(members, done[offset], strict=True):
             result[member] = element

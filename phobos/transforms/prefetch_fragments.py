@@ -1,0 +1,227 @@
+"""`ph-prefetch-fragments`: have the first operands in registers when an iteration starts.
+
+    scf.for .. {                            %f = (fragments of the first stage's first step)
+      tile.async_wait 1                     scf.for .. iter_args(%a0 = %f ..) {
+      (barrier, copies)                       (copies)
+      %d = tile.dot %A_stage, %B_stage   -->  %a1 = tile.load %A_stage[.., 16]
+    }                                         %d0 = tile.dot %a0, %b0, ..
+                                              %a2 = ..., and so on for each step along K
+                                              tile.async_wait 1
+                                              (barrier)
+                                              %n = tile.load %A_next_stage[.., 0]
+                                              %d = tile.dot %a_last, %b_last, ..
+                                              scf.yield %n, ..
+                                            }
+
+The contraction of a staged loop is cut into the steps of its instruction, and each step's
+fragments are loaded one step ahead, the first step's in the iteration before. So the tensor
+cores have work while a warp waits for the barrier and for shared memory.
+
+Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from phobos.dialects import tile
+from phobos.dialects.contraction import DotOp
+from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
+from phobos.ir.kernel import kernels, threads_of
+from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
+from phobos.layout.contraction import lift, mma_contraction
+from phobos.transforms.assign_layouts import contraction_of, operand_packing, with_layout
+
+
+@dataclass(frozen=True)
+class PrefetchFragmentsPass(ModulePass):
+    """Loads the operands of staged contractions one step ahead."""
+
+    name = "ph-prefetch-fragments"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites every kernel of the module."""
+        for kernel in kernels(op):
+            for loop in list(kernel.walk()):
+                if isinstance(loop, scf.ForOp):
+                    found = _staged_product(loop, threads_of(kernel))
+                    if found is not None:
+                        _prefetch(loop, found)
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A contraction of two stages, in a loop that waits once an iteration."""
+
+    dot: DotOp
+    a: StageOp
+    b: StageOp
+    wait: AsyncWaitOp
+    depth: int
+    """K of one step."""
+    steps: int
+    a_type: TensorType
+    b_type: TensorType
+    """The fragments of one step."""
+
+
+def _staged_product(loop: scf.ForOp, threads: int) -> _Product | None:
+    body = loop.body.block
+    dots = [op for op in body.ops if isinstance(op, DotOp)]
+    waits = [op for op in body.ops if isinstance(op, AsyncWaitOp)]
+    if len(dots) != 1 or len(waits) != 1:
+        return None
+    dot = dots[0]
+    a, b = dot.a.owner, dot.b.owner
+    if not isinstance(a, StageOp) or not isinstance(b, StageOp) or a.index is not b.index:
+        return None
+    if dot.instruction is None or dot.instruction.data.name != "mma":
+        return None
+    depth = dot.instruction.data.shape[2]
+    steps = contraction_of(dot, threads).a.shape[-1] // depth
+    if steps < 2:
+        return None
+    return _Product(dot, a, b, waits[0], depth, steps, *_fragment_types(dot, depth))
+
+
+def _fragment_types(dot: DotOp, depth: int) -> tuple[TensorType, TensorType]:
+    assert dot.instruction is not None
+    chosen = dot.instruction.data
+    c, a = dot.c.type, dot.a.type
+    assert isinstance(c, TensorType)
+    assert isinstance(a, MemRefType)
+    *lead, m, n = c.get_shape()
+    layouts = mma_contraction((m, n, depth), chosen.shape, operand_packing(chosen), chosen.warps)
+    rank = len(lead) + 2
+    element = a.element_type
+    return (
+        with_layout(TensorType(element, [*lead, m, depth]), lift(layouts.a, rank)),
+        with_layout(TensorType(element, [*lead, depth, n]), lift(layouts.b, rank)),
+    )
+
+
+def _prefetch(loop: scf.ForOp, product: _Product) -> None:
+    outside = loop.parent
+    assert outside is not None
+    stages = _carried_initial(loop, product.a.index)
+    head = OpBuilder(loop)
+    head.put(AsyncWaitOp(product.wait.pending.value.data))
+    exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
+    first = _fragments_if(exists, product, stages)
+    head.put(first)
+    outside.insert_ops_before(head.ops, loop)
+    loop = carry_more(loop, first.results)
+    body = loop.body.block
+    for copy in body.walk():
+        if isinstance(copy, AsyncCopyOp):
+            # The stage's readers have all passed the barrier of the iteration before.
+            copy.ordered = UnitAttr()
+    fragments = (body.args[-2], body.args[-1])
+    steps = OpBuilder(product.dot)
+    total = product.dot.c
+    for step in range(1, product.steps):
+        following = _load_step(steps, product, (product.a.result, product.b.result), step)
+        total = steps.add(_step_product(product, fragments, total))
+        fragments = following
+    steps.put(AsyncWaitOp(product.wait.pending.value.data))
+    left = steps.add(arith.SubiOp(loop.ub, body.args[0]))
+    more = steps.add(arith.CmpiOp(left, loop.step, "sgt"))
+    next_stage = _yielded_for(body, product.a.index)
+    _move_before(next_stage, product.dot)
+    following_if = _fragments_if(more, product, next_stage)
+    steps.put(following_if)
+    total = steps.add(_step_product(product, fragments, total))
+    body.insert_ops_before(steps.ops, product.dot)
+    product.dot.result.replace_all_uses_with(total)
+    for op in (product.dot, product.wait):
+        op.detach()
+        op.erase()
+    extend_yield(body, [], following_if.results)
+
+
+def _carried_initial(loop: scf.ForOp, argument: SSAValue) -> SSAValue:
+    """What a carried value is before the loop."""
+    position = loop.body.block.args.index(argument)  # pyright: ignore[reportArgumentType]
+    return loop.iter_args[position - 1]
+
+
+def _yielded_for(body: Block, argument: SSAValue) -> SSAValue:
+    """What a carried value is in the next iteration."""
+    last = body.last_op
+    assert last is not None
+    position = body.args.index(argument)  # pyright: ignore[reportArgumentType]
+    return last.operands[position - 1]
+
+
+def _move_before(value: SSAValue, place: Operation) -> None:
+    """Computes a value, whose ops are pure arithmetic of the loop's end, before `place`."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or owner.parent is not place.parent:
+        return
+    if _is_before(owner, place):
+        return
+    for operand in owner.operands:
+        _move_before(operand, place)
+    owner.detach()
+    assert place.parent is not None
+    place.parent.insert_op_before(owner, place)
+
+
+def _is_before(op: Operation, place: Operation) -> bool:
+    current = op.next_op
+    while current is not None:
+        if current is place:
+            return True
+        current = current.next_op
+    return False
+
+
+def _load_step(
+    build: OpBuilder, product: _Product, views: tuple[SSAValue, SSAValue], step: int
+) -> tuple[SSAValue, SSAValue]:
+    """The fragments of one step along K."""
+    zero, along = build.constant(0), build.constant(step * product.depth)
+    rank = len(product.a_type.get_shape())
+    lead = [zero] * (rank - 2)
+    a = build.add(tile.LoadOp(views[0], [*lead, zero, along], product.a_type))
+    b = build.add(tile.LoadOp(views[1], [*lead, along, zero], product.b_type))
+    return a, b
+
+
+def _step_product(
+    product: _Product, fragments: tuple[SSAValue, SSAValue], total: SSAValue
+) -> DotOp:
+    dot = DotOp(*fragments, total)
+    dot.instruction = product.dot.instruction
+    return dot
+
+
+def _fragments_if(exists: SSAValue, product: _Product, stage: SSAValue) -> scf.IfOp:
+    """The first step's fragments of a stage, zeros if there is no such iteration."""
+    there, nothing = OpBuilder(product.dot), OpBuilder(product.dot)
+    views = tuple(
+        there.add(StageOp(view.buffer, stage, _view_type(view))) for view in (product.a, product.b)
+    )
+    loaded = _load_step(there, product, (views[0], views[1]), 0)
+    zeros: list[SSAValue] = []
+    for type_ in (product.a_type, product.b_type):
+        zero = nothing.add(arith.ConstantOp(zero_attr(type_.element_type)))
+        zeros.append(nothing.add(tile.SplatOp(zero, type_)))
+    return scf.IfOp(
+        exists,
+        [product.a_type, product.b_type],
+        Region(Block([*there.ops, scf.YieldOp(*loaded)])),
+        Region(Block([*nothing.ops, scf.YieldOp(*zeros)])),
+    )
+
+
+def _view_type(view: StageOp) -> MemRefType:
+    type_ = view.result.type
+    assert isinstance(type_, MemRefType)
+    return type_
