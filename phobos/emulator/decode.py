@@ -280,6 +280,7 @@ class Operands:
         found = special_register(operand.name)
         if found is None:
             self.refuse(f"special register `%{operand.name}` is not supported")
+        self.environment.requirements.check_special_register(self, operand.name)
         dtype = wanted.dtype
 
         def read(wave: Wave, sel: Selection) -> Value:

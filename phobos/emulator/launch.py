@@ -22,7 +22,7 @@ from phobos.emulator.memory.variables import initialise_variables, reserve_varia
 from phobos.emulator.monitor import Monitor, Monitors
 from phobos.emulator.profiling.counts import Profile
 from phobos.emulator.program import Program, build_program, reachable_functions
-from phobos.emulator.requirements import Requirements
+from phobos.emulator.requirements import FLOORS, Requirements
 from phobos.emulator.schedule import Scheduler
 from phobos.emulator.wave import Dim3, Geometry, Wave
 from phobos.targets.ptx.parse import parse_ptx
@@ -172,6 +172,7 @@ class Launch:
         self.module = module
         self.options = options
         self.function = _entry(module, entry)
+        self._check_version()
         self.geometry = Geometry(grid, block)
         self._check_block()
         functions = reachable_functions(module, self.function)
@@ -181,6 +182,15 @@ class Launch:
         self._generator = np.random.default_rng(options.seed) if seeded else None
         if module.text and options.sources.text(module.name) is None:
             options.sources.add(module.name, module.text)
+
+    def _check_version(self) -> None:
+        """Refuse a `.version` that does not know the `.target`."""
+        chip, floor = self.module.chip, FLOORS.get(self.module.chip)
+        if floor is not None and self.module.version < floor:
+            have, wanted = (".".join(map(str, v)) for v in (self.module.version, floor))
+            raise PhobosError.at(
+                None, f"{chip} needs .version {wanted} or newer, but the module has {have}"
+            )
 
     def _check_block(self) -> None:
         threads = self.geometry.threads

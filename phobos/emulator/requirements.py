@@ -42,13 +42,20 @@ class Need:
     """What instructions of `opcode` need whose suffix has all of `parts`.
 
     `chips` lists alternatives: `80+` is every chip from there on, `90a` that chip alone. A part
-    that ends in `*` stands for every part that starts so.
+    that ends in `*` stands for every part that starts so. `operands`, if given, is the number of
+    operands that the row is for.
     """
 
     opcode: str
     parts: tuple[str, ...]
     chips: str
     version: Version
+    on_sm_89: Version | None = None
+    operands: int | None = None
+
+    def version_on(self, chip: int | None) -> Version:
+        """The version needed on a chip, by its number; one form came later to sm_89."""
+        return self.on_sm_89 if chip == 89 and self.on_sm_89 else self.version
 
 
 _ACCELERATED = "100a 100f 103a 120a 120f"
@@ -64,10 +71,13 @@ NEEDS: tuple[Need, ...] = (
     # Memory.
     _need("ld v8", "100+", "8.8"),
     _need("st v8", "100+", "8.8"),
-    _need("ld v4 b64", "100+", "8.8"),
-    _need("st v4 b64", "100+", "8.8"),
-    _need("ld v4 f64", "100+", "8.8"),
-    _need("st v4 f64", "100+", "8.8"),
+    *(
+        _need(f"{op} v4 {kind}", "100+", "8.8")
+        for op in ("ld", "st")
+        for kind in ("b64", "u64", "s64", "f64")
+    ),
+    _need("cvta param", "70+", "7.7"),
+    _need("isspacep param", "70+", "7.7"),
     _need("ld b128", "70+", "8.3"),
     _need("st b128", "70+", "8.3"),
     _need("ld L1::*", "70+", "7.4"),
@@ -118,6 +128,7 @@ NEEDS: tuple[Need, ...] = (
     _need("setmaxnreg", "90a 100a 100f 103a 120a 120f", "8.0"),
     _need("wgmma", "90a", "8.0"),
     _need("tcgen05", "100a 100f 103a", "8.6"),
+    _need("mov b128", "70+", "8.3"),
     # Warps.
     _need("redux", "80+", "7.0"),
     _need("redux f32", "100a 100f 103a", "8.6"),
@@ -136,6 +147,7 @@ NEEDS: tuple[Need, ...] = (
     *(_need(f"{op} NaN", "80+", "7.0") for op in ("min", "max")),
     *(_need(f"{op} xorsign", "86+", "7.2") for op in ("min", "max")),
     *(_need(f"{op} f32x2", "100+", "8.6") for op in ("add", "sub", "mul", "fma")),
+    *(Need(op, ("f32",), "100+", (8, 8), operands=4) for op in ("min", "max")),
     _need("tanh", "75+", "7.0"),
     # Halves.
     *(
@@ -158,7 +170,6 @@ NEEDS: tuple[Need, ...] = (
     _need("cvt rn tf32", "90+", "7.8"),
     _need("cvt rz tf32", "90+", "7.8"),
     _need("cvt rn satfinite tf32", "100+", "8.6"),
-    _need("cvt satfinite", "75+", "8.1"),
     _need("cvt relu", "80+", "7.0"),
     _need("cvt f16x2 f32", "80+", "7.0"),
     _need("cvt bf16x2 f32", "80+", "7.0"),
@@ -181,6 +192,25 @@ for _row in NEEDS:
     _BY_OPCODE.setdefault(_row.opcode, []).append(_row)
 
 
+SPECIAL_REGISTER_NEEDS: Mapping[str, tuple[str, Version]] = {
+    **dict.fromkeys(
+        (
+            "cluster_ctarank",
+            "cluster_nctarank",
+            "is_explicit_cluster",
+            *(
+                f"{name}.{axis}"
+                for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+                for axis in "xyz"
+            ),
+        ),
+        ("90+", (7, 8)),
+    ),
+    "aggr_smem_size": ("90+", (8, 1)),
+}
+"""Chips and version of the special registers that not every chip has."""
+
+
 class Requirements:
     """What one module may use: its `.target` and `.version`."""
 
@@ -198,19 +228,32 @@ class Requirements:
             PhobosError: It says which chip or version would do.
         """
         instruction = operands.instruction
-        needs = needs_of(instruction.opcode, instruction.suffix)
+        count = len(instruction.operands)
+        needs = needs_of(instruction.opcode, instruction.suffix, count)
         for need in needs:
-            if not self._has(need.chips):
+            if not self.has_chip(need.chips):
                 operands.refuse(
                     f"does not exist on {self.chip}; it needs {_chips_in_words(need.chips)}"
                 )
         for need in needs:
-            if self.version < need.version:
-                wanted = ".".join(map(str, need.version))
-                have = ".".join(map(str, self.version))
-                operands.refuse(f"needs .version {wanted}, but the module has .version {have}")
+            self._check_version(operands, "", need.version_on(self._number))
 
-    def _has(self, chips: str) -> bool:
+    def check_special_register(self, operands: Operands, name: str) -> None:
+        """Refuse a special register that the chip or the version lacks."""
+        chips, version = SPECIAL_REGISTER_NEEDS.get(name, ("0+", (0, 0)))
+        if not self.has_chip(chips):
+            operands.refuse(
+                f"`%{name}` does not exist on {self.chip}; it needs {_chips_in_words(chips)}"
+            )
+        self._check_version(operands, f"`%{name}` ", version)
+
+    def _check_version(self, operands: Operands, what: str, version: Version) -> None:
+        if self.version < version:
+            have, wanted = (".".join(map(str, v)) for v in (self.version, version))
+            operands.refuse(f"{what}needs .version {wanted}, but the module has .version {have}")
+
+    def has_chip(self, chips: str) -> bool:
+        """Whether the chip is one of those that a row lists."""
         if self._number is None:
             return True
         own = f"{self._number}{self._suffix}"
@@ -221,14 +264,22 @@ class Requirements:
 
 
 @lru_cache(maxsize=4096)
-def needs_of(opcode: str, suffix: tuple[str, ...]) -> tuple[Need, ...]:
-    """Every row that applies to an instruction."""
-    found = [need for need in _BY_OPCODE.get(opcode, ()) if _applies(need, suffix)]
+def needs_of(opcode: str, suffix: tuple[str, ...], operands: int) -> tuple[Need, ...]:
+    """Every row that applies to an instruction with a number of operands."""
+    found = [
+        need
+        for need in _BY_OPCODE.get(opcode, ())
+        if _applies(need, suffix) and need.operands in (None, operands)
+    ]
     if opcode == "cvt":
         found += _cvt_needs(suffix)
+    if opcode == "mbarrier" and "arrive" in suffix and operands == 3:
+        # An arrival that counts for several; the form that never completes a phase is older.
+        if "noComplete" not in suffix:
+            found.append(Need("mbarrier", (), "90+", (7, 8)))
     if opcode == "mma":
         found += _mma_needs(suffix)
-    if opcode == "wmma" and not {"bf16", "tf32", "f64"}.isdisjoint(suffix):
+    if opcode == "wmma" and not {"bf16", "tf32", "f64", "m16n16k8"}.isdisjoint(suffix):
         found.append(Need("wmma", (), "80+", (7, 0)))
     return tuple(found)
 
@@ -245,14 +296,15 @@ def _applies(need: Need, suffix: tuple[str, ...]) -> bool:
 def _cvt_needs(suffix: tuple[str, ...]) -> list[Need]:
     types = suffix[-2:]
     found: list[Need] = []
+    if "satfinite" in suffix and types[0] in ("f16", "bf16", "f16x2", "bf16x2", "tf32"):
+        found.append(Need("cvt", (), "75+", (8, 1)))
     if "bf16" in types:
         other = types[0] if types[1] == "bf16" else types[1]
         plain = other == "f32" and not ("ftz" in suffix and types[0] == "f32")
         version = (7, 1) if types[1] == "bf16" else (7, 0)
         found.append(Need("cvt", (), "80+" if plain else "90+", version if plain else (7, 8)))
     if not {"e4m3x2", "e5m2x2"}.isdisjoint(types):
-        # The version that sm_89 needs is settled apart from that of later chips.
-        found.append(Need("cvt", (), "89+", (7, 8)))
+        found.append(Need("cvt", (), "89+", (7, 8), on_sm_89=(8, 1)))
     return found
 
 

@@ -77,6 +77,17 @@ _REGISTERS: dict[str, Callable[[Wave], Value]] = {
     "smid": lambda wave: wave.slot,
     "nsmid": lambda wave: scalar(np.int64(len(wave.ctas))),
     "gridid": _constant(1),
+    # Every CTA is a cluster of its own.
+    **{
+        f"{name}.{letter}": _component(axis, which)
+        for name, which in (("clusterid", "ctaid"), ("nclusterid", "nctaid"))
+        for axis, letter in enumerate("xyz")
+    },
+    **{f"cluster_ctaid.{letter}": _constant(0) for letter in "xyz"},
+    **{f"cluster_nctaid.{letter}": _constant(1) for letter in "xyz"},
+    "cluster_ctarank": _constant(0),
+    "cluster_nctarank": _constant(1),
+    "is_explicit_cluster": _constant(0),
     "lanemask_eq": _lane_mask(lambda other, lane: other == lane),
     "lanemask_lt": _lane_mask(lambda other, lane: other < lane),
     "lanemask_le": _lane_mask(lambda other, lane: other <= lane),
@@ -89,5 +100,6 @@ _REGISTERS: dict[str, Callable[[Wave], Value]] = {
     "globaltimer_lo": _clock(0),
     "globaltimer_hi": _clock(32),
     "dynamic_smem_size": lambda wave: scalar(np.int64(wave.memories.layout.dynamic_shared)),
+    "aggr_smem_size": lambda wave: scalar(np.int64(wave.memories.layout.shared_bytes)),
     "total_smem_size": lambda wave: scalar(np.int64(wave.memories.layout.shared_bytes)),
 }
