@@ -273,10 +273,9 @@ def needs_of(opcode: str, suffix: tuple[str, ...], operands: int) -> tuple[Need,
     ]
     if opcode == "cvt":
         found += _cvt_needs(suffix)
-    if opcode == "mbarrier" and "arrive" in suffix and operands == 3:
+    if opcode == "mbarrier" and {"arrive", "noComplete"}.intersection(suffix) == {"arrive"}:
         # An arrival that counts for several; the form that never completes a phase is older.
-        if "noComplete" not in suffix:
-            found.append(Need("mbarrier", (), "90+", (7, 8)))
+        found += [Need("mbarrier", (), "90+", (7, 8))] if operands == 3 else []
     if opcode == "mma":
         found += _mma_needs(suffix)
     if opcode == "wmma" and not {"bf16", "tf32", "f64", "m16n16k8"}.isdisjoint(suffix):

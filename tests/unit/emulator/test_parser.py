@@ -65,7 +65,8 @@ def test_entry_parameters_and_bounds():
 
 def test_variables_with_initialisers():
     module = parse_ptx(
-        f"{HEADER}.extern .shared .align 16 .b8 dyn[];\n.const .f32 c[3] = {{1.5, 0f3F800000, 2}};\n"
+        f"{HEADER}.extern .shared .align 16 .b8 dyn[];\n"
+        ".const .f32 c[3] = {1.5, 0f3F800000, 2};\n"
         ".global .align 8 .u64 g[2] = {c+4, generic(c)};\n.global .v4 .b32 v;\n"
         ".shared .b32 m[4][8];\n"
     )
@@ -127,7 +128,7 @@ def test_operand_shapes():
     assert found[1] == Vector((r(1), Sink()))
     assert found[2] == Pair(r(2), Register("%p0", "pred", 3))
     assert found[3] == Address(Register("%r3", "b32", 4), -4)
-    assert found[4] == Address(Symbol("buf", 8))
+    assert found[4] == Address(Symbol("buf"), 8)
     assert found[5] == Negated(Register("%p1", "pred", 5))
     assert found[6] == SpecialRegister("tid.x")
     assert found[7] == Arguments((Register("%r4", "b32", 6),))
