@@ -121,6 +121,7 @@ class _Walker:
             scf.ForOp: self._for,
             scf.WhileOp: self._while,
             collective.ReduceOp: self._reduce,
+            collective.ScanOp: self._scan,
             collective.ShuffleOp: self._shuffle,
             tile.LoadOp: self._uniform,
         }
@@ -179,6 +180,14 @@ class _Walker:
                 level = Variation.VARYING if level is Variation.VARYING else Variation.UNIFORM
         if level:
             self._raise(op.result, level, None, f"a fold over ctx.{op.scope.data} is {level}")
+
+    def _scan(self, op: Operation) -> None:
+        """A sum up to here differs from thread to thread, over warps from warp to warp."""
+        assert isinstance(op, collective.ScanOp)
+        level = Variation.VARYING
+        if op.scope.data is collective.Scope.WARP:
+            level = max(self.result.level(op.value), Variation.WARP_UNIFORM)
+        self._raise(op.result, level, None, f"a scan over ctx.{op.scope.data} is {level}")
 
     def _shuffle(self, op: Operation) -> None:
         assert isinstance(op, collective.ShuffleOp)

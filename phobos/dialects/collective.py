@@ -147,6 +147,34 @@ class ReduceOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ScanOp(IRDLOperation):
+    """The sum of the value of this thread and those of all threads before it in the scope.
+
+    `%s = collective.scan over lane %x : f32`
+    """
+
+    name = "collective.scan"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+
+    scope = prop_def(ScopeAttr)
+    value = operand_def(_T)
+    result = result_def(_T)
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = "`over` $scope $value attr-dict `:` type($value)"
+
+    def __init__(self, scope: Scope, value: SSAValue):
+        super().__init__(
+            operands=[value], result_types=[value.type], properties={"scope": ScopeAttr(scope)}
+        )
+
+    def verify_(self) -> None:
+        """Refuses what has no sum."""
+        operand = self.value.type
+        if operand == I1 or not isinstance(operand, (*_FLOATS, IntegerType, IndexType)):
+            raise VerifyException(f"a scan adds numbers, not {operand}")
+
+
+@irdl_op_definition
 class ShuffleOp(IRDLOperation):
     """Reads `value` as another lane of the warp has it.
 
@@ -212,6 +240,6 @@ def result_type(kind: ReduceKind, operand: Attribute) -> Attribute:
 
 Collective = Dialect(
     "collective",
-    [ReduceOp, ShuffleOp, BallotOp, BarrierOp],
+    [ReduceOp, ScanOp, ShuffleOp, BallotOp, BarrierOp],
     [ScopeAttr, ReduceKindAttr, ShuffleModeAttr],
 )

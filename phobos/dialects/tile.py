@@ -54,6 +54,7 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 from phobos.dialects.contraction import DotOp, InstructionAttr
 from phobos.dialects.elementwise import ELEMENTWISE
 from phobos.dialects.gathering import GATHERING
+from phobos.dialects.scanning import SCANNING
 from phobos.dialects.shaping import (
     SHAPING,
     AxesAttr,
@@ -473,6 +474,7 @@ Tile = Dialect(
         *ELEMENTWISE.values(),
         *SHAPING,
         *GATHERING,
+        *SCANNING,
         *STAGING,
         DotOp,
     ],

@@ -152,6 +152,8 @@ _TILE_BUILTINS = (
     TileBuiltin("rowsum", "rowsum(t)", 1, 1),
     TileBuiltin("rowmax", "rowmax(t)", 1, 1),
     TileBuiltin("rowmin", "rowmin(t)", 1, 1),
+    TileBuiltin("rowargmax", "rowargmax(t)", 1, 1),
+    TileBuiltin("cumsum", "cumsum(t)", 1, 1),
     TileBuiltin("transpose", "transpose(t)", 1, 1),
     TileBuiltin("reshape", "reshape(t, R, C)", 2, None),
     TileBuiltin("flat", "flat(t)", 1, 1),
@@ -206,12 +208,16 @@ FOLDS: dict[str, Fold] = {
 }
 """The collectives `op<over scope>(x)` by name."""
 
-PLANNED_FOLDS = frozenset({"argmax", "argmin", "scan"})
+POSITIONS = {"argmax": "max", "argmin": "min"}
+"""The folds that tell where a value is, and the fold that finds the value."""
+
+SCANS = {"scan": "sum", "scanmax": "max"}
+"""The scans of a tile, and the fold that runs."""
 
 PLANNED: frozenset[str] = frozenset(
     {
-        *("pow", "erf", "brev", "byteperm", "f16bits", "rowargmax"),
-        *("cumsum", "scan", "scanmax", "cat", "sort", "topk"),
+        *("pow", "erf", "brev", "byteperm", "f16bits"),
+        *("cat", "sort", "topk"),
         *("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"),
         *("atomic_exchange", "atomic_cas", "load_acquire", "store_release", "grid_barrier"),
         *("assert", "print"),
@@ -220,6 +226,6 @@ PLANNED: frozenset[str] = frozenset(
 """The built-ins that the language defines and this compiler does not translate yet."""
 
 BUILTIN_FUNCTIONS: frozenset[str] = frozenset(
-    {*ELEMENTWISE, *SPECIAL, *TILE_BUILTINS, *FOLDS, *PLANNED_FOLDS, *PLANNED}
+    {*ELEMENTWISE, *SPECIAL, *TILE_BUILTINS, *FOLDS, *POSITIONS, *SCANS, *PLANNED}
 )
 """The names of all built-in functions, without conversions such as `f32(x)`."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from phobos.diagnostics import Location
 from phobos.frontend import ast
-from phobos.frontend.builtins import ELEMENTWISE, SHUFFLES, Elementwise, Fold
+from phobos.frontend.builtins import ELEMENTWISE, SHUFFLES, Elementwise
 from phobos.frontend.check_slices import check_access, run_type
 from phobos.frontend.checker import (
     Checker,
@@ -25,7 +25,6 @@ from phobos.frontend.typed import (
     Ballot,
     Barrier,
     Bitcast,
-    Collective,
     DotFourBytes,
     Expr,
     Extent,
@@ -373,30 +372,6 @@ def _dp4a(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
 
 
 # Between threads ---------------------------------------------------------------------------------
-
-
-def check_fold(checker: Checker, node: ast.Call, fold: Fold, scope: ast.Scope, value: Expr) -> Expr:
-    """`op<over scope>(x)`: a fold of one value of each thread."""
-    value = settle(checker, value)
-    name = node.callee.name if isinstance(node.callee, ast.Name) else "this"
-    if is_poison(value):
-        return value
-    if not isinstance(value.type, ScalarType):
-        return checker.fail(
-            node.span,
-            f"`{name}<over {scope}>` folds one scalar of each thread, not {value.type}",
-            help=f"a tile is folded along an axis: `{name}<over 0>(t)`",
-        )
-    kind = fold.kind_for(value.type)
-    if kind is None:
-        wanted = "bools" if fold.signed is None else "numbers"
-        return checker.fail(
-            node.span,
-            f"`{name}<over {scope}>` folds {wanted}, not {value.type}",
-            help="compare it, as in `x != 0`" if fold.signed is None else None,
-        )
-    result = I32 if kind == "count" else value.type
-    return Collective(result, ast.anchor(node), kind, scope.value.removeprefix("ctx."), value)
 
 
 def _shuffle(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from phobos.diagnostics import did_you_mean
 from phobos.frontend import ast
 from phobos.frontend.builtins import (
     ELEMENTWISE,
     FOLDS,
     PLANNED,
-    PLANNED_FOLDS,
+    POSITIONS,
     RUN_FORMS,
+    SCANS,
     SPECIAL,
     TILE_BUILTINS,
     Special,
@@ -19,10 +19,10 @@ from phobos.frontend.check_builtins import (
     VALUE_RULES,
     apply_elementwise,
     check_conversion,
-    check_fold,
 )
+from phobos.frontend.check_folds import check_over_axes, check_over_threads
 from phobos.frontend.check_functions import expand_call
-from phobos.frontend.check_tiles import check_axis_fold, check_tile_builtin
+from phobos.frontend.check_tiles import check_tile_builtin
 from phobos.frontend.checker import Checker, any_poison, declared_here
 from phobos.frontend.scopes import BUILTINS, Builtin, Poisoned, TensorParameter
 from phobos.frontend.typed import Evaluate, Expr, Poison, Stmt
@@ -102,9 +102,9 @@ def _builtin(checker: Checker, node: ast.Call, name: str) -> Expr:
         return check_conversion(checker, node, NAMED[name])
     match node.generic:
         case ast.OverScope():
-            return _over_scope(checker, node, node.generic)
+            return check_over_threads(checker, node, node.generic)
         case ast.OverAxes():
-            return _over_axes(checker, node, node.generic)
+            return check_over_axes(checker, node, node.generic)
         case None:
             pass
         case _ if name == "bitcast" or name in PLANNED or _takes(name, node.generic):
@@ -122,11 +122,11 @@ def _builtin(checker: Checker, node: ast.Call, name: str) -> Expr:
         return apply_elementwise(checker, node, row, _arguments(checker, node))
     if name in SPECIAL:
         return _special(checker, node, SPECIAL[name])
-    if name in FOLDS or name in PLANNED_FOLDS:
+    if name in FOLDS or name in POSITIONS or name in SCANS:
         return checker.fail(
             node.span,
             f"`{name}` does not say what it folds over",
-            help=f"over the lanes of a warp it is `{name}<over ctx.lane>(x)`, over the CTA"
+            help=f"along an axis of a tile it is `{name}<over 0>(t)`, over the threads of the CTA"
             f" `{name}<over ctx.thread>(x)`",
         )
     return checker.fail(node.callee.span, f"`{name}` is not a function")
@@ -170,36 +170,6 @@ def _has_arity(checker: Checker, node: ast.Call, usage: str, wanted: int) -> boo
         node.span, f"`{_callee(node)}` takes {counted}, not {got}", help=f"write `{usage}`"
     )
     return False
-
-
-# `name<...>(...)` --------------------------------------------------------------------------------
-
-
-def _over_scope(checker: Checker, node: ast.Call, generic: ast.OverScope) -> Expr:
-    name = _callee(node)
-    if name in PLANNED_FOLDS:
-        return _planned(checker, node, f"`{name}` over threads is")
-    if name not in FOLDS:
-        help = did_you_mean(name, FOLDS) or f"the collectives are {', '.join(FOLDS)}"
-        return checker.fail(node.span, f"`{name}` does not fold over threads", help=help)
-    usage = f"{name}<over {generic.scope}>(x)"
-    if not _has_arity(checker, node, usage, 1):
-        return Poison(POISON, ast.anchor(node))
-    value = checker.expression(node.args[0])
-    return check_fold(checker, node, FOLDS[name], generic.scope, value)
-
-
-def _over_axes(checker: Checker, node: ast.Call, axes: ast.OverAxes) -> Expr:
-    name = _callee(node)
-    if name in PLANNED_FOLDS or name in PLANNED:
-        return _planned(checker, node, f"`{name}` over the axes of a tile is")
-    if name not in FOLDS:
-        help = did_you_mean(name, FOLDS) or f"the reductions are {', '.join(FOLDS)}"
-        return checker.fail(node.span, f"`{name}` does not fold over axes", help=help)
-    usage = f"{name}<over {', '.join(map(str, axes.axes))}>(t)"
-    if not _has_arity(checker, node, usage, 1):
-        return Poison(POISON, ast.anchor(node))
-    return check_axis_fold(checker, node, FOLDS[name], axes)
 
 
 def _planned(checker: Checker, node: ast.Call, what: str) -> Expr:

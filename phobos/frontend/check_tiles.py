@@ -8,7 +8,8 @@ from math import prod
 from phobos.diagnostics import Location
 from phobos.dialects.shaping import keeps_bits
 from phobos.frontend import ast
-from phobos.frontend.builtins import FOLDS, Fold, TileBuiltin
+from phobos.frontend.builtins import TileBuiltin
+from phobos.frontend.check_folds import FOLD_RULES, tile_argument
 from phobos.frontend.check_slices import (
     Access,
     check_access,
@@ -35,7 +36,6 @@ from phobos.frontend.typed_tiles import (
     Iota,
     PaddedRead,
     Reshape,
-    TileFold,
     Transpose,
     Valid,
 )
@@ -80,84 +80,9 @@ def check_tile_builtin(checker: Checker, node: ast.Call, builtin: TileBuiltin) -
         return _RULES[builtin.name](checker, node)
 
 
-def _tile(checker: Checker, node: ast.Call, argument: ast.Expression) -> Expr | None:
-    """An argument that must be a tile, or None after an error."""
-    value = checker.expression(argument)
-    if is_poison(value):
-        return None
-    if not isinstance(value.type, TileType):
-        checker.error(
-            argument.span,
-            f"`{_name(node)}` takes a tile, but this is {value.type}",
-            help="a tile is a slice such as `A[i :+ 16, k :+ 64]`",
-        )
-        return None
-    return value
-
-
 def _shape(value: Expr) -> tuple[int, ...]:
     assert isinstance(value.type, TileType)
     return value.type.shape
-
-
-# Folds -------------------------------------------------------------------------------------------
-
-
-def check_axis_fold(checker: Checker, node: ast.Call, fold: Fold, axes: ast.OverAxes) -> Expr:
-    """`op<over 1>(t)`: a fold of a tile along axes."""
-    with checker.run_form(False):
-        value = _tile(checker, node, node.args[0])
-    if value is None:
-        return _poison(node)
-    rank = len(_shape(value))
-    wrong = next((axis for axis in axes.axes if not 0 <= axis < rank), None)
-    if wrong is not None:
-        return checker.fail(
-            axes.span,
-            f"{value.type} has no axis {wrong}",
-            help=f"its axes are {', '.join(map(str, range(rank)))}",
-        )
-    if len(set(axes.axes)) < len(axes.axes):
-        return checker.fail(axes.span, "an axis is named twice")
-    return _fold(checker, node, fold, value, tuple(sorted(axes.axes)))
-
-
-def _fold(checker: Checker, node: ast.Call, fold: Fold, value: Expr, axes: tuple[int, ...]) -> Expr:
-    element, name = element_of(value.type), _name(node)
-    kind = fold.kind_for(element)
-    if kind is None:
-        wanted = "bools" if fold.signed is None else "numbers"
-        return checker.fail(
-            node.span,
-            f"`{name}` folds {wanted}, but this is {value.type}",
-            help="compare it, as in `t != 0`" if fold.signed is None else None,
-        )
-    if element.is_float and element.bits == 8:
-        return checker.fail(
-            node.span,
-            f"`{name}`: {element} is a storage format without arithmetic",
-            help=f"convert to f32 first, as in `{name}<over 1>(f32(t))`",
-        )
-    shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(_shape(value)))
-    result = TileType(I32 if kind == "count" else element, shape)
-    return TileFold(result, ast.anchor(node), kind, axes, value)
-
-
-def _row_fold(fold: Fold) -> Callable[[Checker, ast.Call], Expr]:
-    def rule(checker: Checker, node: ast.Call) -> Expr:
-        value = _tile(checker, node, node.args[0])
-        if value is None:
-            return _poison(node)
-        rank = len(_shape(value))
-        if rank != _MATRIX_RANK:
-            return checker.fail(
-                node.span,
-                f"`{_name(node)}` folds the rows of a tile with 2 axes, but this is {value.type}",
-                help=f"name the axis: `{_name(node).removeprefix('row')}<over {rank - 1}>(t)`",
-            )
-        return _fold(checker, node, fold, value, (1,))
-
-    return rule
 
 
 # Shapes ------------------------------------------------------------------------------------------
@@ -170,7 +95,7 @@ def _transpose(checker: Checker, node: ast.Call) -> Expr:
 
 def _matrix(checker: Checker, node: ast.Call, argument: ast.Expression) -> Expr | None:
     """An argument that must be a tile with at least two axes, or None after an error."""
-    value = _tile(checker, node, argument)
+    value = tile_argument(checker, node, argument)
     if value is not None and len(_shape(value)) < _MATRIX_RANK:
         checker.error(
             argument.span,
@@ -210,7 +135,7 @@ def _dims(checker: Checker, node: ast.Call, written: Sequence[ast.Expression]) -
 
 
 def _reshape(checker: Checker, node: ast.Call) -> Expr:
-    value = _tile(checker, node, node.args[0])
+    value = tile_argument(checker, node, node.args[0])
     made = _dims(checker, node, node.args[1:])
     if value is None or made is None:
         return _poison(node)
@@ -218,7 +143,7 @@ def _reshape(checker: Checker, node: ast.Call) -> Expr:
 
 
 def _flat(checker: Checker, node: ast.Call) -> Expr:
-    value = _tile(checker, node, node.args[0])
+    value = tile_argument(checker, node, node.args[0])
     if value is None:
         return _poison(node)
     return _in_shape(checker, node, value, (prod(_shape(value)),))
@@ -396,7 +321,7 @@ def _valid(checker: Checker, node: ast.Call) -> Expr:
 def _gather(checker: Checker, node: ast.Call) -> Expr:
     """`gather(A, t, axis)`: t has a subscript along the axis for each element; others count on."""
     tensor = _tensor(checker, node)
-    value = _tile(checker, node, node.args[1])
+    value = tile_argument(checker, node, node.args[1])
     axis_value = checker.expression(node.args[2])
     if tensor is None or value is None or is_poison(axis_value):
         return _poison(node)
@@ -504,9 +429,7 @@ def _contraction_types(a: ScalarType, b: ScalarType) -> tuple[ScalarType, Scalar
 
 
 _RULES: dict[str, Callable[[Checker, ast.Call], Expr]] = {
-    "rowsum": _row_fold(FOLDS["sum"]),
-    "rowmax": _row_fold(FOLDS["max"]),
-    "rowmin": _row_fold(FOLDS["min"]),
+    **FOLD_RULES,
     "transpose": _transpose,
     "reshape": _reshape,
     "flat": _flat,

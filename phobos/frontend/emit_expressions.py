@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import collective, ctx, tile
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion, prefix
+from phobos.frontend.emit_folds import FOLD_RULES
 from phobos.frontend.emit_tiles import TILE_RULES
 from phobos.frontend.emit_types import BOOL_ATTR_TYPE, fill_attr, type_attr
 from phobos.frontend.emitter import Emitter
@@ -21,7 +22,6 @@ from phobos.frontend.typed import (
     Arithmetic,
     Ballot,
     Bitcast,
-    Collective,
     Compare,
     ContextField,
     Convert,
@@ -53,8 +53,6 @@ _FIELDS: dict[str, type[Operation]] = {
     "lane": ctx.LaneOp,
 }
 _AXES = {axis.value: ctx.AxisAttr(axis) for axis in ctx.Axis}
-_KINDS = {kind.value: collective.ReduceKindAttr(kind) for kind in collective.ReduceKind}
-_SCOPES = {scope.value: collective.ScopeAttr(scope) for scope in collective.Scope}
 _MODES = {mode.value: collective.ShuffleModeAttr(mode) for mode in collective.ShuffleMode}
 _ADD = vector.CombiningKindAttr(vector.CombiningKindFlag.ADD)
 _ONE_WORD = VectorType(i32, [1])
@@ -208,14 +206,6 @@ def _dot_four_bytes(emitter: Emitter, expr: DotFourBytes) -> SSAValue:
 # Between threads ---------------------------------------------------------------------------------
 
 
-def _collective(emitter: Emitter, expr: Collective) -> SSAValue:
-    value = emitter.expression(expr.value)
-    properties = {"kind": _KINDS[expr.kind], "scope": _SCOPES[expr.scope]}
-    return emitter.value(
-        collective.ReduceOp, (value,), type_attr(expr.type), expr.place, properties
-    )
-
-
 def _shuffle(emitter: Emitter, expr: Shuffle) -> SSAValue:
     operands = (emitter.expression(expr.value), emitter.expression(expr.amount))
     properties = {"mode": _MODES[expr.mode]}
@@ -256,9 +246,9 @@ _RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     RunSum: _run_sum,
     RunWord: _run_word,
     DotFourBytes: _dot_four_bytes,
-    Collective: _collective,
     Shuffle: _shuffle,
     Ballot: _ballot,
     Expansion: _expansion,
+    **FOLD_RULES,
     **TILE_RULES,
 }

@@ -10,10 +10,9 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.diagnostics import Location
 from phobos.dialects import tile
-from phobos.dialects.collective import ReduceKind, ReduceKindAttr
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
-from phobos.dialects.shaping import AxesAttr, IotaOp, ReduceOp, ReshapeOp, TransposeOp
+from phobos.dialects.shaping import AxesAttr, IotaOp, ReshapeOp, TransposeOp
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion
 from phobos.frontend.emit_types import type_attr
 from phobos.frontend.emitter import Emitter
@@ -26,19 +25,10 @@ from phobos.frontend.typed_tiles import (
     PaddedRead,
     Reshape,
     ScatterWrite,
-    TileFold,
     Transpose,
     Valid,
 )
-from phobos.frontend.types import BOOL, I32, INDEX, U32, TileType, element_of
-
-_KINDS = {kind.value: ReduceKindAttr(kind) for kind in ReduceKind}
-
-
-def _fold(emitter: Emitter, expr: TileFold) -> SSAValue:
-    value = emitter.expression(expr.value)
-    properties = {"kind": _KINDS[expr.kind], "axes": AxesAttr(expr.axes)}
-    return emitter.value(ReduceOp, (value,), type_attr(expr.type), expr.place, properties)
+from phobos.frontend.types import BOOL, I32, INDEX, U32, TileType, ValueType, element_of
 
 
 def _transpose(emitter: Emitter, expr: Transpose) -> SSAValue:
@@ -54,10 +44,11 @@ def _reshape(emitter: Emitter, expr: Reshape) -> SSAValue:
 
 
 def _iota(emitter: Emitter, expr: Iota) -> SSAValue:
-    return _coordinates(emitter, expr.axis, expr.type, expr.place)
+    return coordinates(emitter, expr.axis, expr.type, expr.place)
 
 
-def _coordinates(emitter: Emitter, axis: int, type_: Any, place: Location) -> SSAValue:
+def coordinates(emitter: Emitter, axis: int, type_: ValueType, place: Location) -> SSAValue:
+    """The coordinate along an axis of each element of a tile."""
     properties = {"axes": AxesAttr((axis,))}
     return emitter.value(IotaOp, (), type_attr(type_), place, properties)
 
@@ -171,7 +162,7 @@ def _mask_axis(
         return index(arith.MinSIOp, index(arith.MaxSIOp, value, zero), top)
 
     line = TileType(U32, _line(expr.type.shape, axis))
-    own = _coordinates(emitter, axis, line, place)
+    own = coordinates(emitter, axis, line, place)
     count = last = cut(index(arith.SubiOp, size, begin))
     if known is None or known < 0:
         first = cut(index(arith.SubiOp, zero, begin))
@@ -192,7 +183,6 @@ def _size(emitter: Emitter, tensor: TensorParameter, axis: int, place: Location)
 
 
 TILE_RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
-    TileFold: _fold,
     Transpose: _transpose,
     Reshape: _reshape,
     Iota: _iota,

@@ -28,7 +28,13 @@ from phobos.frontend.typed import (
     Shuffle,
     TileRead,
 )
-from phobos.frontend.typed_tiles import Contraction, GatherRead, PaddedRead
+from phobos.frontend.typed_tiles import (
+    Contraction,
+    GatherRead,
+    PaddedRead,
+    ThreadPosition,
+    ThreadScan,
+)
 from phobos.frontend.types import (
     BOOL,
     POISON,
@@ -50,6 +56,8 @@ _HAS_EFFECTS = (
     PaddedRead,
     GatherRead,
     Collective,
+    ThreadPosition,
+    ThreadScan,
     Shuffle,
     Ballot,
     Expansion,

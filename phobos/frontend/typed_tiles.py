@@ -17,6 +17,41 @@ class TileFold(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TilePosition(Expr):
+    """Where along an axis the value is that a fold finds; the first place of several."""
+
+    kind: str
+    axis: int
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileScan(Expr):
+    """Each element folded with all before it along an axis."""
+
+    kind: str
+    axis: int
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadPosition(Expr):
+    """Which thread of the scope has the value that a fold finds; the first of several."""
+
+    kind: str
+    scope: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadScan(Expr):
+    """The sum of this thread's value and those of all threads before it in the scope."""
+
+    scope: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Transpose(Expr):
     """A tile with its last two axes exchanged."""
 

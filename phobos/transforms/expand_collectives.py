@@ -9,7 +9,8 @@
     %p = vector.load %s[%c0] : memref<8xf32, #tile.shared>, vector<8xf32>
     %t = ...                       // the 8 partial results, folded pairwise by every thread
 
-A CTA of one warp needs no exchange. `any`, `all` and `count` fold 32-bit integers between
+A fold over warps stores the value of each thread and loads those of its lane. A CTA of one warp
+needs no exchange. `any`, `all` and `count` fold 32-bit integers between
 warps. Every thread folds the partial results itself, in one order, so that all of them get
 the same bits.
 
@@ -43,7 +44,6 @@ from phobos.dialects import collective, tile
 from phobos.dialects.collective import ReduceKind, Scope
 from phobos.dialects.ctx import LANES_PER_WARP, LaneOp, WarpOp
 from phobos.ir.kernel import kernels, threads_of
-from phobos.ir.locations import error_at
 from phobos.ir.rewrite import index_constant
 
 _FLOAT_COMBINE: dict[ReduceKind, Callable[[SSAValue, SSAValue], Operation]] = {
@@ -79,10 +79,10 @@ class ExpandCollectivesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every kernel of the module."""
         for kernel in kernels(op):
-            warps = -(-threads_of(kernel) // LANES_PER_WARP)
+            threads = threads_of(kernel)
             for inner in list(kernel.walk()):
                 if isinstance(inner, collective.ReduceOp):
-                    _expand(inner, warps)
+                    _expand(inner, threads)
 
 
 def combine(kind: ReduceKind, a: SSAValue, b: SSAValue) -> Operation:
@@ -91,7 +91,7 @@ def combine(kind: ReduceKind, a: SSAValue, b: SSAValue) -> Operation:
     return table[kind](a, b)
 
 
-class _Writer:
+class Writer:
     """Collects the ops that replace one collective, all with its location."""
 
     def __init__(self, near: Operation):
@@ -99,28 +99,31 @@ class _Writer:
         self.ops: list[Operation] = []
 
     def add(self, op: Operation) -> SSAValue:
+        """Appends an op and gives its result."""
         for inner in op.walk():
             inner.location = self.near.location
         self.ops.append(op)
         return op.results[0]
 
     def constant(self, value: int) -> SSAValue:
+        """Appends an index constant."""
         return self.add(index_constant(value, self.near))
 
     def flush(self) -> None:
+        """Puts the ops before the collective."""
         assert self.near.parent is not None
         self.near.parent.insert_ops_before(self.ops, self.near)
 
 
-def _expand(op: collective.ReduceOp, warps: int) -> None:
-    scope = op.scope.data
+def _expand(op: collective.ReduceOp, threads: int) -> None:
+    scope, warps = op.scope.data, -(-threads // LANES_PER_WARP)
     if scope is Scope.LANE:
         return
-    if scope is Scope.WARP:
-        raise error_at(op, "a collective over `ctx.warp` is not supported yet")
-    writer = _Writer(op)
+    writer = Writer(op)
     kind = op.kind.data
-    if warps == 1:
+    if scope is Scope.WARP:
+        result = _over_warps(writer, op, threads)
+    elif warps == 1:
         result = writer.add(collective.ReduceOp(kind, Scope.LANE, op.value))
     else:
         result = _over_cta(writer, op, warps)
@@ -130,7 +133,77 @@ def _expand(op: collective.ReduceOp, warps: int) -> None:
     op.erase()
 
 
-def _over_cta(writer: _Writer, op: collective.ReduceOp, warps: int) -> SSAValue:
+def _over_warps(writer: Writer, op: collective.ReduceOp, threads: int) -> SSAValue:
+    """Folds the values that the warps have in one lane, all through shared memory."""
+    kind, value = op.kind.data, op.value
+    is_flag = kind in _BETWEEN_WARPS
+    if is_flag:
+        value = writer.add(arith.ExtUIOp(value, i32))
+    between = _BETWEEN_WARPS.get(kind, kind)
+    total = value
+    if threads > LANES_PER_WARP:
+        rows = store_by_lane(writer, value, threads)
+        total = _fold(writer, [rows.load(warp) for warp in range(rows.whole)], between)
+        if rows.whole < rows.warps:
+            # Only the first lanes exist in the last warp; the others load what lane 0 has there.
+            exists = rows.exists_in_last()
+            lane = writer.add(arith.SelectOp(exists, rows.lane, writer.constant(0)))
+            folded = writer.add(combine(between, total, rows.load(rows.whole, lane)))
+            total = writer.add(arith.SelectOp(exists, folded, total))
+    if not is_flag or kind is ReduceKind.COUNT:
+        return total
+    zero = writer.add(arith.ConstantOp(IntegerAttr(0, i32)))
+    return writer.add(arith.CmpiOp(total, zero, "ne"))
+
+
+@dataclass
+class LaneRows:
+    """A shared buffer with a value for each thread, a row a warp."""
+
+    writer: Writer
+    buffer: SSAValue
+    type_: Attribute
+    lane: SSAValue
+    threads: int
+
+    @property
+    def warps(self) -> int:
+        """The number of warps."""
+        return -(-self.threads // LANES_PER_WARP)
+
+    @property
+    def whole(self) -> int:
+        """The number of warps that have all lanes."""
+        return self.threads // LANES_PER_WARP
+
+    def load(self, warp: int, lane: SSAValue | None = None) -> SSAValue:
+        """The value of a warp in this lane or another one."""
+        row = self.writer.constant(warp)
+        value = self.writer.add(memref.LoadOp.get(self.buffer, [row, lane or self.lane]))
+        return loaded(self.writer, value, self.type_)
+
+    def exists_in_last(self) -> SSAValue:
+        """Whether the last warp, which is not whole, has this lane."""
+        count = self.writer.constant(self.threads % LANES_PER_WARP)
+        return self.writer.add(arith.CmpiOp(self.lane, count, "slt"))
+
+
+def store_by_lane(writer: Writer, value: SSAValue, threads: int) -> LaneRows:
+    """Puts each thread's value into the row of its warp."""
+    warps = -(-threads // LANES_PER_WARP)
+    stored = storable(writer, value)
+    buffer_type = MemRefType(stored.type, [warps, LANES_PER_WARP], NoneAttr(), tile.SHARED)
+    buffer = writer.add(
+        memref.AllocaOp.build(operands=[[], []], result_types=[buffer_type], properties={})
+    )
+    lane = writer.add(LaneOp())
+    store = memref.StoreOp.get(stored, buffer, [writer.add(WarpOp()), lane])
+    store.location = writer.near.location
+    writer.ops.append(store)
+    return LaneRows(writer, buffer, value.type, lane, threads)
+
+
+def _over_cta(writer: Writer, op: collective.ReduceOp, warps: int) -> SSAValue:
     kind = op.kind.data
     partial = writer.add(collective.ReduceOp(kind, Scope.LANE, op.value))
     between = _BETWEEN_WARPS.get(kind, kind)
@@ -144,9 +217,9 @@ def _over_cta(writer: _Writer, op: collective.ReduceOp, warps: int) -> SSAValue:
     return writer.add(arith.CmpiOp(total, zero, "ne"))
 
 
-def _exchange(writer: _Writer, partial: SSAValue, kind: ReduceKind, warps: int) -> SSAValue:
+def _exchange(writer: Writer, partial: SSAValue, kind: ReduceKind, warps: int) -> SSAValue:
     """Writes each warp's value to shared memory and folds them all in every thread."""
-    stored = _storable(writer, partial)
+    stored = storable(writer, partial)
     buffer_type = MemRefType(stored.type, [warps], NoneAttr(), tile.SHARED)
     buffer = writer.add(
         memref.AllocaOp.build(operands=[[], []], result_types=[buffer_type], properties={})
@@ -155,30 +228,29 @@ def _exchange(writer: _Writer, partial: SSAValue, kind: ReduceKind, warps: int) 
     first = writer.add(arith.CmpiOp(writer.add(LaneOp()), zero, "eq"))
     warp = writer.add(WarpOp())
     store = memref.StoreOp.get(stored, buffer, [warp])
-    writer.ops.append(_only_if(writer, first, [store]))
+    writer.ops.append(only_if(writer, first, [store]))
     run = writer.add(vector.LoadOp(buffer, [zero], VectorType(stored.type, [warps])))
     values = [
         writer.add(vector.ExtractOp(run, [position], stored.type)) for position in range(warps)
     ]
-    return _loaded(writer, _fold(writer, values, kind, partial.type), partial.type)
+    return loaded(writer, _fold(writer, values, kind), partial.type)
 
 
-def _storable(writer: _Writer, value: SSAValue) -> SSAValue:
-    """Memory holds no `index`: it travels as 64 bits."""
+def storable(writer: Writer, value: SSAValue) -> SSAValue:
+    """What memory holds of a value. Memory holds no `index`: it travels as 64 bits."""
     if isinstance(value.type, IndexType):
         return writer.add(arith.IndexCastOp(value, IntegerType(64)))
     return value
 
 
-def _loaded(writer: _Writer, value: SSAValue, type_: Attribute) -> SSAValue:
+def loaded(writer: Writer, value: SSAValue, type_: Attribute) -> SSAValue:
+    """A value as it was before `storable`."""
     if isinstance(type_, IndexType):
         return writer.add(arith.IndexCastOp(value, type_))
     return value
 
 
-def _fold(
-    writer: _Writer, values: Sequence[SSAValue], kind: ReduceKind, type_: Attribute
-) -> SSAValue:
+def _fold(writer: Writer, values: Sequence[SSAValue], kind: ReduceKind) -> SSAValue:
     """Folds neighbours until one is left: log2(n) steps deep."""
     while len(values) > 1:
         pairs = zip(values[0::2], values[1::2], strict=False)
@@ -187,7 +259,8 @@ def _fold(
     return values[0]
 
 
-def _only_if(writer: _Writer, condition: SSAValue, ops: list[Operation]) -> scf.IfOp:
+def only_if(writer: Writer, condition: SSAValue, ops: list[Operation]) -> scf.IfOp:
+    """A branch that does some ops."""
     block = Block([*ops, scf.YieldOp()])
     branch = scf.IfOp(condition, [], Region(block))
     for inner in branch.walk():

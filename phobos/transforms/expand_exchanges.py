@@ -20,6 +20,7 @@ within warps. Cost: a few ops for each exchange.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -40,7 +41,7 @@ from phobos.layout.build import OFFSET, REGISTER, WARP
 from phobos.layout.contraction import lift, operand_buffer
 from phobos.layout.convert import Movement, plan_conversion
 from phobos.layout.exchange import plan_exchange
-from phobos.layout.reduction import Reduction, plan_reduction
+from phobos.layout.reduction import plan_reduction
 from phobos.transforms.assign_layouts import with_layout
 
 
@@ -85,7 +86,7 @@ def _expand_conversion(op: tile.ConvertLayoutOp) -> None:
     elif plan.movement is Movement.SHARED:
         exchange = plan_exchange(source, target, _element_bytes(op.value))
         assert isinstance(op.result.type, TensorType)
-        _through_shared(op, op.value, exchange.shared, op.result.type, [])
+        through_shared(op, op.value, exchange.shared, op.result.type, [])
 
 
 def _feeds_dot(op: tile.ConvertLayoutOp) -> bool:
@@ -145,7 +146,7 @@ def _element_bytes(value: SSAValue) -> int:
     return element.size
 
 
-def _through_shared(
+def through_shared(
     op: Operation,
     value: SSAValue,
     shared: LinearLayout,
@@ -202,7 +203,8 @@ def _expand_fold(op: ReduceOp) -> None:
     if any(step.register or step.lane or step.warp & (step.warp - 1) for step in plan.warps):
         raise error_at(op, "a fold across warps that exchange registers is not supported yet")
     axis = op.axes.data[0]
-    partial, gathered = _partial_layouts(source, op.axes.data, axis, plan)
+    bits = [step.warp.bit_length() - 1 for step in plan.warps]
+    partial, gathered = partial_layouts(source, op.axes.data, axis, bits)
     element = op.value.type
     result = op.result.type
     assert isinstance(element, TensorType)
@@ -216,18 +218,18 @@ def _expand_fold(op: ReduceOp) -> None:
     kind = ReduceKind.ADD if op.kind.data is ReduceKind.COUNT else op.kind.data
     last = ReduceOp(kind, op.value, (axis,), result)
     loaded = with_layout(partial_type, gathered)
-    _through_shared(op, first.result, _exchange_buffer(gathered, axis), loaded, [last])
+    through_shared(op, first.result, exchange_buffer(gathered, axis), loaded, [last])
 
 
-def _partial_layouts(
-    source: LinearLayout, axes: tuple[int, ...], axis: int, plan: Reduction
+def partial_layouts(
+    source: LinearLayout, axes: tuple[int, ...], axis: int, bits: Sequence[int]
 ) -> tuple[LinearLayout, LinearLayout]:
     """The layouts of the partial results: one a warp, and all of them in each thread.
 
-    The axis has an element for each value of the warp bits that the fold is spread over.
+    The axis has an element for each value of the warp bits that the fold is spread over, the
+    first of `bits` lowest.
     """
     sliced = slice_layout(source, axes)
-    bits = [step.warp.bit_length() - 1 for step in plan.warps]
     outputs = {
         name: 1 << len(bits) if i == axis else size for i, (name, size) in enumerate(sliced.outputs)
     }
@@ -247,7 +249,7 @@ def _partial_layouts(
     )
 
 
-def _exchange_buffer(gathered: LinearLayout, axis: int) -> LinearLayout:
+def exchange_buffer(gathered: LinearLayout, axis: int) -> LinearLayout:
     """A buffer in which the partial results of one place are neighbours: one vector load."""
     rank = gathered.rank
     order = [axis, *(i for i in reversed(range(rank)) if i != axis)]

@@ -80,7 +80,7 @@ def _check_barrier(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
 
 
 def _check_reduce(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
-    assert isinstance(op, collective.ReduceOp)
+    assert isinstance(op, collective.ReduceOp | collective.ScanOp)
     scope = op.scope.data
     limit = Variation.WARP_UNIFORM if scope is collective.Scope.LANE else Variation.UNIFORM
     yield from _control(op, result, f"a collective over `ctx.{scope}`", limit)
@@ -129,6 +129,7 @@ def _check_tile_op(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
 _RULES: dict[type[Operation], Callable[[Operation, Uniformity], Iterator[Diagnostic]]] = {
     collective.BarrierOp: _check_barrier,
     collective.ReduceOp: _check_reduce,
+    collective.ScanOp: _check_reduce,
     collective.ShuffleOp: _check_shuffle,
     collective.BallotOp: _check_ballot,
     tile.LoadOp: _check_slice,

@@ -42,6 +42,7 @@ from phobos.transforms.lowering import (
     gathers,
     position,
     runs,
+    scans,
     tiles,
 )
 from phobos.transforms.lowering.addresses import shared_symbol
@@ -100,6 +101,7 @@ def _handlers() -> Mapping[type[Operation], Handler]:
         accesses,
         tiles,
         runs,
+        scans,
         collectives,
     )
     return {cls: handler for family in families for cls, handler in family.HANDLERS.items()}

@@ -143,6 +143,15 @@ def turn(tensors: Arrays, scalars: Scalars) -> Arrays:
     return {"B": tensors["A"].T}
 
 
+def running_sum(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"O": tensors["X"].cumsum(axis=1)}
+
+
+def top1(tensors: Arrays, scalars: Scalars) -> Arrays:
+    x = tensors["X"]
+    return {"P": x.argmax(axis=1, keepdims=True), "V": x.max(axis=1, keepdims=True)}
+
+
 def embedding(tensors: Arrays, scalars: Scalars) -> Arrays:
     return {"O": tensors["W"][tensors["T"]]}
 
@@ -222,6 +231,11 @@ ALL = (
         absolute=1e-5, prepare=class_numbers,
     ),
     Example(
+        "cumsum.ph", "running_sum", running_sum, lambda k, _: {"R": min(k, 5), "K": k},
+        absolute=2e-5, tile="BLOCK",
+    ),
+    Example("top1.ph", "top1", top1, row_in_a_block),
+    Example(
         "embedding.ph", "embedding", embedding,
         lambda n, _: {"I": min(n, 40), "V": n, "D": n}, relative=0, absolute=0,
         tile="COLUMNS", prepare=table_rows,
@@ -246,6 +260,8 @@ def large_shapes(example: Example) -> Dims:
         "layernorm": {"M": 3001, "N": 1021},
         "rmsnorm": {"M": 3001, "N": 1021},
         "cross_entropy": {"M": 3001, "N": 1021},
+        "running_sum": {"R": 1003, "K": 4099},
+        "top1": {"M": 3001, "N": 1021},
         "embedding": {"I": 5001, "V": 999, "D": 1021},
         "turn": {"M": 2051, "N": 4099},
     }[example.kernel]

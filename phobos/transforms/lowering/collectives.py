@@ -64,8 +64,8 @@ def combine(
 def shuffle(
     low: Lowering, kind: Kind, mode: str, value: SSAValue, amount: SSAValue | int, mask: SSAValue
 ) -> SSAValue:
-    """`value` as another lane of the warp has it."""
-    clamp = 0 if mode == "up" else _CLAMP
+    """`value` as another lane of the warp has it; its own where there is no such lane."""
+    clamp = 0 if mode == "up" else _last_lane(low)
     return _by_words(
         low,
         kind,
@@ -89,6 +89,18 @@ def _by_words(
         moved = move(build.emit(ptx.CvtOp, "u32.u16", value))
         return build.emit(ptx.CvtOp, "u16.u32", moved, result=B16)
     return move(value)
+
+
+def _last_lane(low: Lowering) -> SSAValue | int:
+    """The number of the last lane of this warp that exists."""
+    remainder = low.threads % LANES_PER_WARP
+    if remainder == 0:
+        return _CLAMP
+    if low.threads < LANES_PER_WARP:
+        return remainder - 1
+    build = low.build
+    is_last = build.emit(ptx.SetpOp, "eq.b32", low.warp, low.threads // LANES_PER_WARP)
+    return build.emit(ptx.SelpOp, "b32", remainder - 1, _CLAMP, is_last)
 
 
 def member_mask(low: Lowering) -> SSAValue:

@@ -9,6 +9,8 @@ func.func @collectives(%x: f32, %i: i32, %p: i1) {
   %c = collective.reduce count over warp %p : i1 -> i32
   // CHECK-NEXT: %u = collective.shuffle xor %x, %i : f32
   %u = collective.shuffle xor %x, %i : f32
+  // CHECK-NEXT: %r = collective.scan over warp %x : f32
+  %r = collective.scan over warp %x : f32
   // CHECK-NEXT: %b = collective.ballot %p
   %b = collective.ballot %p
   // CHECK-NEXT: collective.barrier

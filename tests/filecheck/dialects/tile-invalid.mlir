@@ -100,3 +100,59 @@ func.func @predicate(%t: tensor<8xi8>) {
   %a = tile.cmpi less, %t, %t : tensor<8xi8>
   func.return
 }
+
+// -----
+
+// CHECK: tile.load: elements of f32 are filled with i32
+func.func @fill(%A: memref<?xf32>, %i: index) {
+  %a = tile.load %A[%i] fill 0 : i32 : memref<?xf32> -> tensor<8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.reshape of (3, 5) to (15,) is not linear in bits
+func.func @reshape(%t: tensor<3x5xf32>) {
+  %a = tile.reshape %t : tensor<3x5xf32> -> tensor<15xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.reshape of (4, 4) does not give (8,)
+func.func @reshape_count(%t: tensor<4x4xf32>) {
+  %a = tile.reshape %t : tensor<4x4xf32> -> tensor<8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.gather: subscripts are i32 or i64, not i8
+func.func @gather(%A: memref<?xf32>, %r: tensor<8xi8>) {
+  %a = tile.gather %A[%r] : memref<?xf32>, tensor<8xi8> -> tensor<8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.scatter: a subscript is an index or a tile of the shape of tensor<8x4xf32>, not tensor<8x1xi32>
+func.func @scatter(%t: tensor<8x4xf32>, %A: memref<?x?xf32>, %r: tensor<8x1xi32>, %i: index) {
+  tile.scatter %t, %A[%r, %i] : tensor<8x4xf32>, memref<?x?xf32>, tensor<8x1xi32>, index
+  func.return
+}
+
+// -----
+
+// CHECK: tile.scan goes along one axis of the tile, not [0, 1]
+func.func @scan(%t: tensor<8x4xf32>) {
+  %a = tile.scan add %t over [0, 1] : tensor<8x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.scan has no `add` of i1
+func.func @scan_flags(%t: tensor<8x4xi1>) {
+  %a = tile.scan add %t over [0] : tensor<8x4xi1>
+  func.return
+}

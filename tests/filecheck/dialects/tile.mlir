@@ -50,3 +50,23 @@ func.func @elementwise(%t: tensor<8xi8>, %r: vector<4xf32>) {
   %e = tile.cmpf une, %r, %r : vector<4xf32>
   func.return
 }
+
+// CHECK-LABEL: @shapes
+func.func @shapes(%A: memref<?x?xf32>, %i: index, %rows: tensor<8x64xi32>) {
+  // CHECK: %a = tile.load %A[%i, %i] fill 0xff800000 : f32 in_bounds [true, false] vector 4 : memref<?x?xf32> -> tensor<8x64xf32>
+  %a = tile.load %A[%i, %i] fill 0xff800000 : f32 in_bounds [true, false] vector 4 : memref<?x?xf32> -> tensor<8x64xf32>
+  // CHECK-NEXT: %b = tile.reshape %a : tensor<8x64xf32> -> tensor<16x32xf32>
+  %b = tile.reshape %a : tensor<8x64xf32> -> tensor<16x32xf32>
+  // CHECK-NEXT: %c = tile.gather %A[%rows, %i] in_bounds [false, true] vector 2 : memref<?x?xf32>, tensor<8x64xi32>, index -> tensor<8x64xf32>
+  %c = tile.gather %A[%rows, %i] in_bounds [false, true] vector 2 : memref<?x?xf32>, tensor<8x64xi32>, index -> tensor<8x64xf32>
+  // CHECK-NEXT: tile.scatter %c, %A[%rows, %i] : tensor<8x64xf32>, memref<?x?xf32>, tensor<8x64xi32>, index
+  tile.scatter %c, %A[%rows, %i] : tensor<8x64xf32>, memref<?x?xf32>, tensor<8x64xi32>, index
+  // CHECK-NEXT: %d = tile.scan add %c over [1] : tensor<8x64xf32>
+  %d = tile.scan add %c over [1] : tensor<8x64xf32>
+  // CHECK-NEXT: %e = tile.partial_scan max %c over [0] : tensor<8x64xf32>
+  %e = tile.partial_scan max %c over [0] : tensor<8x64xf32>
+  %t = tile.reduce add %c over [1] : tensor<8x64xf32> -> tensor<8x1xf32>
+  // CHECK: %f = tile.merge_scan add %t, %d over [1] : tensor<8x1xf32>, tensor<8x64xf32>
+  %f = tile.merge_scan add %t, %d over [1] : tensor<8x1xf32>, tensor<8x64xf32>
+  func.return
+}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import phobos
-from phobos.frontend.builtins import BUILTIN_FUNCTIONS, PLANNED, PLANNED_FOLDS
+from phobos.frontend.builtins import BUILTIN_FUNCTIONS, PLANNED
 from tests.support.doc_blocks import Block, blocks_of, commands_of, matches, run_command
 from tests.support.run_lines import call_tool
 
@@ -101,7 +101,7 @@ def test_the_language_page_lists_what_does_not_compile_yet() -> None:
     page = (ROOT / "docs/language.md").read_text()
     section = page[page.index("## What does not compile yet") :]
     listed = set(re.findall(r"`([a-z_0-9]+)`", section))
-    assert listed & BUILTIN_FUNCTIONS == PLANNED | PLANNED_FOLDS
+    assert listed & BUILTIN_FUNCTIONS == PLANNED
 
 
 def test_the_language_page_names_every_builtin() -> None:
