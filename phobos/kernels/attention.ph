@@ -1,35 +1,46 @@
-// Attention, forward: O = softmax(scale * Q K^T) V for each of H heads.
+// Attention, forward: O = softmax(scale * Q K^T) V for each of H query heads.
 //
-// CTA (x, z) computes BLOCK_M rows of O for head z. The softmax is taken as the keys come (its
-// maximum and sum so far are corrected by each block), so that the scores never leave the
-// registers. A row that may look at no key at all is 0.
+// CTA (x, z) computes BLOCK_M rows of O for head z. Each of the G key heads serves H / G query
+// heads. The softmax is taken as the keys come (its maximum and sum so far are corrected by
+// each block), so that the scores never leave the registers. With CAUSAL = 1 a query sees the
+// keys up to its own place, the last query all of them. A row that sees no key is 0.
 
-@autotune(BLOCK_M in [64, 128], BLOCK_N in [64, 128], D in [64, 128])
+@autotune(BLOCK_M in [64, 128], BLOCK_N in [64, 128], D in [64, 128], CAUSAL in [0, 1])
 @launch(128)
 @tensorcore
 @pipeline
 kernel attention(
-  Q: tensor<f16>[H, S, D], K: tensor<f16>[H, T, D], V: tensor<f16>[H, T, D],
+  Q: tensor<f16>[H, S, D], K: tensor<f16>[G, T, D], V: tensor<f16>[G, T, D],
   O: tensor<f16>[H, S, D], scale: f32
 ) {
   let h = ctx.block.z
+  let group = h / (H / G)
   let start = ctx.block.x * BLOCK_M
   let q = Q[h, start :+ BLOCK_M, :]
   let log2e = 1.4426950408889634
+  let first_column = i32(start + T - S)
+  var last = T
+  if CAUSAL == 1 {
+    last = min(T, start + BLOCK_M + T - S)
+  }
   var top: tile<f32>[1, BLOCK_M, 1] = -inf
   var total: tile<f32>[1, BLOCK_M, 1] = 0.0
   var acc: tile<f32>[1, BLOCK_M, D] = 0.0
-  for n in range(0, T, BLOCK_N) {
-    let scores = dot_t(q, K[h, n :+ BLOCK_N, :]) * (scale * log2e)
-    let exists = iota<2>(1, BLOCK_M, BLOCK_N) < i32(T - n)
-    let s = where(exists, scores, -inf)
+  for n in range(0, last, BLOCK_N) {
+    let scores = dot_t(q, K[group, n :+ BLOCK_N, :]) * (scale * log2e)
+    let column = iota<2>(1, BLOCK_M, BLOCK_N) + i32(n)
+    var seen = column < i32(T)
+    if CAUSAL == 1 {
+      seen = seen && column <= iota<1>(1, BLOCK_M, BLOCK_N) + first_column
+    }
+    let s = where(seen, scores, -inf)
     let higher = max(top, max<over 2>(s))
     let shift = where(higher == -inf, 0.0, higher)
     let p = exp2(s - shift)
     let correction = exp2(top - shift)
     total = total * correction + sum<over 2>(p)
     acc = acc * correction
-    acc += dot(f16(p), V[h, n :+ BLOCK_N, :])
+    acc += dot(f16(p), V[group, n :+ BLOCK_N, :])
     top = higher
   }
   O[h, start :+ BLOCK_M, :] = f16(acc / where(total == 0.0, 1.0, total))

@@ -46,6 +46,7 @@ from phobos.dialects import elementwise, tile
 from phobos.dialects.contraction import DotOp, Instruction, InstructionAttr
 from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
+from phobos.ir.locations import error_at
 from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
 from phobos.layout.contraction import THREAD_EDGE, split_warps
@@ -114,12 +115,32 @@ def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
     if form is None or shape is None:
         op.instruction = InstructionAttr(_multiply_add(op, m, n, 1 << warp_bits))
         return
-    if form.operand == "f16" and _element(op.a) != f16:
-        op.operands[0], op.operands[1] = _narrowed(op, op.a), _narrowed(op, op.b)
+    half = {"f16": f16, "bf16": bf16}.get(form.operand)
+    if half is not None and _element(op.a) != half:
+        op.operands[0], op.operands[1] = _narrowed(op, op.a, half), _narrowed(op, op.b, half)
     warps = _split(op, m, n, 1 << warp_bits, shape[:2])
     op.instruction = InstructionAttr(
         Instruction("mma", shape, form.operand, form.accumulator, warps)
     )
+
+
+_ROUNDED = {"tf32": "tf32", "bf16": "bf16"}
+"""What `@tensorcore(..)` names -> the type that f32 operands are rounded to, if not f16."""
+_NOT_YET = ("wmma", "tf32x3")
+
+
+def _asked(op: DotOp, kernel: gpu.FuncOp) -> str | None:
+    """What `@tensorcore` says in brackets, empty without brackets; None without the attribute."""
+    found = kernel.attributes.get(TENSORCORE)
+    if not isinstance(found, StringAttr):
+        return None
+    if found.data in _NOT_YET:
+        raise error_at(
+            op,
+            f"@tensorcore({found.data}) is not supported yet",
+            help="use @tensorcore, @tensorcore(tf32) or @tensorcore(bf16)",
+        )
+    return found.data
 
 
 def _split(op: DotOp, m: int, n: int, warps: int, piece: tuple[int, int]) -> tuple[int, int]:
@@ -176,6 +197,7 @@ def _is_elementwise(op: Operation) -> bool:
 def _tensor_core_form(op: DotOp, kernel: gpu.FuncOp) -> _TensorCoreForm | None:
     """The `mma` form that the operands and the kernel's attribute ask for, if any."""
     element = _element(op.a)
+    _asked(op, kernel)
     match element:
         case Float16Type():
             return _FORMS["f16"]
@@ -184,10 +206,8 @@ def _tensor_core_form(op: DotOp, kernel: gpu.FuncOp) -> _TensorCoreForm | None:
         case Float64Type():
             return _FORMS["f64"]
         case Float32Type():
-            asked = kernel.attributes.get(TENSORCORE)
-            if not isinstance(asked, StringAttr):
-                return None
-            return _FORMS["tf32" if asked.data == "tf32" else "f16"]
+            asked = _asked(op, kernel)
+            return None if asked is None else _FORMS[_ROUNDED.get(asked, "f16")]
         case _:
             return _FORMS["i8"] if element == i8 else None
 
@@ -200,9 +220,9 @@ def _multiply_add(op: DotOp, m: int, n: int, warps: int) -> Instruction:
     return Instruction("fma", (THREAD_EDGE, THREAD_EDGE, 1), operand, accumulator, split)
 
 
-def _narrowed(op: DotOp, value: SSAValue) -> SSAValue:
+def _narrowed(op: DotOp, value: SSAValue, element: Attribute) -> SSAValue:
     assert isinstance(value.type, TensorType)
-    cast = arith.TruncFOp(value, TensorType(f16, value.type.get_shape()))
+    cast = arith.TruncFOp(value, TensorType(element, value.type.get_shape()))
     insert_before(op, [cast])
     return cast.result
 

@@ -153,7 +153,15 @@ def test_no_race(chip: str, t: str, seed: int) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["tf32", "f16"])
+@pytest.mark.parametrize("name", ["tf32", "bf16", "f16"])
 def test_rounded_operands(name: str) -> None:
     """f32 operands on tensor cores; small integers survive the rounding."""
     check("sm_80", "f32", (40, 24, 36), (32, 32, 16), extra=f"\n@tensorcore({name})")
+
+
+@pytest.mark.parametrize("name", ["wmma", "tf32x3"])
+def test_what_is_not_there_yet_says_so(name: str) -> None:
+    """A clear error at the product, and what works instead."""
+    text = source("f32", (32, 32, 16), 64, 2, "dot", f"\n@tensorcore({name})")
+    with pytest.raises(phobos.PhobosError, match=rf"@tensorcore\({name}\) is not supported yet"):
+        phobos.compile(text, chip="sm_80")
