@@ -280,7 +280,15 @@ class Launch:
             check_init="init" in checks,
             check_async="async" in checks,
         )
-        wave = Wave(self.geometry, ctas, program.register_bits, memories, monitor, self._generator)
+        wave = Wave(
+            self.geometry,
+            ctas,
+            program.register_bits,
+            memories,
+            monitor,
+            self._generator,
+            self.options.output,
+        )
         barriers = Barriers(wave, check_exited="divergence" in checks)
         behind = self.geometry.ctas - started
         if monitor is not None:

@@ -30,6 +30,7 @@ _POISON = {
     16: np.uint16(0x7EAD),
     32: np.uint32(0x7FFDEAD5),
     64: np.uint64(0x7FFDEAD57FFDEAD5),
+    128: np.void(bytes.fromhex("d5eafd7f") * 4),
 }
 """What an unwritten register holds where such reads are not reported: a NaN in every format."""
 

@@ -81,6 +81,8 @@ class Clocks:
         self.now[warp] += 1
         return row
 
-    def acquire(self, warp: int, row: Ticks) -> None:
-        """A warp learns what another released."""
+    def acquire(self, thread: int, row: Ticks) -> None:
+        """The warp of a thread learns what another released, and the thread what its own did."""
+        warp = thread // WARP
         self.known[warp] = np.maximum(self.known[warp], row)
+        self.lanes[thread] = np.maximum(self.lanes[thread], row[warp])

@@ -128,7 +128,7 @@ class RaceMonitor(Monitor):
             warp = thread // WARP
             row = self._released.get(key)
             if access.is_read and row is not None:
-                clocks.acquire(warp, row)
+                clocks.acquire(thread, row)
             if access.is_read and not is_shared and key in self._released_before:
                 before = self._released_before[key]
                 known = self._knows_before.get(warp)
