@@ -21,20 +21,21 @@ The grammar, with the class of each form:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 
 from phobos.diagnostics import Location
 from phobos.frontend.operators import AssignOp as AssignOp
 from phobos.frontend.operators import BinaryOp as BinaryOp
 from phobos.frontend.operators import UnaryOp as UnaryOp
+from phobos.frontend.record import Value, record
 
 NOWHERE = Location("<unknown>", 1, 1)
 """The place of a node that no source text stands behind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+@record
+class Node(Value):
     """A piece of the program; `span` is the text it was read from, without enclosing ( )."""
 
     span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
@@ -43,21 +44,21 @@ class Node:
 # Types -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalarType(Node):
     """The name of a scalar type as written; whether there is such a type is checked later."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DimName(Node):
     """An extent given by name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DimSize(Node):
     """An extent given as a number."""
 
@@ -74,7 +75,7 @@ class ShapedKind(StrEnum):
     TILE = "tile"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShapedType(Node):
     """`tensor<element>[dims]` or `tile<element>[dims]`; there is at least one dim."""
 
@@ -89,42 +90,42 @@ Type = ScalarType | ShapedType
 # Expressions -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IntLiteral(Node):
     """A non-negative integer below 2**64."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FloatLiteral(Node):
     """A finite non-negative number, rounded to f64."""
 
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BoolLiteral(Node):
     """`true` or `false`."""
 
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StringLiteral(Node):
     """A text for `print` and `assert`, with its escapes decoded."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Name(Node):
     """A use of a name: variable, extent, built-in, `ctx`, `inf`, `nan`, type used as conversion."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unary(Node):
     """A prefix operator and its operand."""
 
@@ -132,7 +133,7 @@ class Unary(Node):
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binary(Node):
     """Two operands with an operator between them."""
 
@@ -142,7 +143,7 @@ class Binary(Node):
     operator_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member(Node):
     """`base.name`, as in `ctx.block.x`."""
 
@@ -151,19 +152,19 @@ class Member(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Point(Node):
     """One element along an axis: `i`."""
 
     index: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FullAxis(Node):
     """All of an axis: `:`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range(Node):
     """The elements from `start` up to and without `stop`: `a : b`, or `: b` from 0."""
 
@@ -171,7 +172,7 @@ class Range(Node):
     stop: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span(Node):
     """`length` elements from `start`: `a :+ n`."""
 
@@ -182,7 +183,7 @@ class Span(Node):
 Index = Point | FullAxis | Range | Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Subscript(Node):
     """`base[indices]`; there is at least one index. `bracket_span` is `[...]`."""
 
@@ -199,28 +200,28 @@ class Scope(StrEnum):
     THREAD = "ctx.thread"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OverScope(Node):
     """`<over ctx.lane>`."""
 
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OverAxes(Node):
     """`<over 0, 1>`; there is at least one axis."""
 
     axes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypeArgument(Node):
     """`<f32>`; also what a name that is no type parses to."""
 
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IntArgument(Node):
     """`<1>`."""
 
@@ -230,7 +231,7 @@ class IntArgument(Node):
 Generic = OverScope | OverAxes | TypeArgument | IntArgument
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call(Node):
     """`callee(args)` or `callee<generic>(args)`; with a generic the callee is a Name."""
 
@@ -256,14 +257,14 @@ Expression = (
 # Statements --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block(Node):
     """Statements between braces; the span includes the braces."""
 
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Declaration(Node):
     """`let` (not `mutable`) or `var` (`mutable`), with optional type and initial value."""
 
@@ -274,7 +275,7 @@ class Declaration(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assign(Node):
     """`target op value`; the target is a Name or a Subscript of anything."""
 
@@ -284,14 +285,14 @@ class Assign(Node):
     operator_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unroll(Node):
     """`<unroll>` or `<unroll n>` of a loop; no factor means all iterations."""
 
     factor: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For(Node):
     """`for variable in range(start, stop, step)`; start and step are None where not written."""
 
@@ -305,7 +306,7 @@ class For(Node):
     range_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class While(Node):
     """`while condition { ... }`."""
 
@@ -313,7 +314,7 @@ class While(Node):
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If(Node):
     """`if condition { ... }`; `otherwise` is the block or the `if` behind `else`."""
 
@@ -322,24 +323,24 @@ class If(Node):
     otherwise: Block | If | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Break(Node):
     """Leaves the innermost loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Continue(Node):
     """Goes on with the next iteration of the innermost loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Return(Node):
     """Leaves the kernel or function, with a value where the function has one."""
 
     value: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evaluate(Node):
     """An expression on its own, for its effect: `barrier()`."""
 
@@ -352,7 +353,7 @@ Statement = Declaration | Assign | For | While | If | Break | Continue | Return 
 # Declarations ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChoiceArgument(Node):
     """`name in [a, b, ...]`, as in `@autotune(BLOCK in [16, 8192])`."""
 
@@ -361,7 +362,7 @@ class ChoiceArgument(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamedArgument(Node):
     """`name = expression`, as in `@aligned(N = BLOCK)`."""
 
@@ -370,7 +371,7 @@ class NamedArgument(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositionalArgument(Node):
     """An expression, as in `@launch(256, 2)` or `@tensorcore(wmma)`."""
 
@@ -380,7 +381,7 @@ class PositionalArgument(Node):
 AttributeArgument = ChoiceArgument | NamedArgument | PositionalArgument
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute(Node):
     """`@name` with its arguments."""
 
@@ -389,7 +390,7 @@ class Attribute(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Param(Node):
     """`name: type`."""
 
@@ -398,7 +399,7 @@ class Param(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kernel(Node):
     """A function that a host launches on a grid. The span goes from the first attribute to `}`."""
 
@@ -409,7 +410,7 @@ class Kernel(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function(Node):
     """A function that kernels call; it is expanded at each call."""
 
@@ -420,7 +421,7 @@ class Function(Node):
     name_span: Location = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program(Node):
     """All that one source file declares, in order."""
 

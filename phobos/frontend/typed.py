@@ -17,6 +17,7 @@ from phobos.diagnostics import Location
 from phobos.frontend.builtins import Elementwise
 from phobos.frontend.constants import Constant
 from phobos.frontend.operators import BinaryOp, UnaryOp
+from phobos.frontend.record import Record, record
 from phobos.frontend.types import ScalarType, TensorType, ValueType
 
 
@@ -58,34 +59,34 @@ class TensorParameter:
 # Expressions -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Expr:
+@record
+class Expr(Record):
     """A value; its type is that of a scalar, a tile or a run."""
 
     type: ValueType
     place: Location
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Poison(Expr):
     """What became of an expression that an error was reported for."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Literal(Expr):
     """A compile-time constant; its scalar type may be weak until it meets another."""
 
     value: Constant
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Read(Expr):
     """The value that a variable has here."""
 
     variable: Variable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class ContextField(Expr):
     """`ctx.name` or `ctx.name.axis`; only the fields that are no compile-time constants."""
 
@@ -93,7 +94,7 @@ class ContextField(Expr):
     axis: str | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Extent(Expr):
     """The size of an axis of a tensor, read from the launch."""
 
@@ -101,7 +102,7 @@ class Extent(Expr):
     axis: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Prefix(Expr):
     """A unary operator on a value of the result's type."""
 
@@ -109,7 +110,7 @@ class Prefix(Expr):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Arithmetic(Expr):
     """An arithmetic or bitwise operator on two values of the result's type."""
 
@@ -118,7 +119,7 @@ class Arithmetic(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Compare(Expr):
     """A comparison of two values of one type, element by element."""
 
@@ -127,7 +128,7 @@ class Compare(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Logic(Expr):
     """`&&` or `||` of two bools, element by element.
 
@@ -140,28 +141,28 @@ class Logic(Expr):
     lazy: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Convert(Expr):
     """The elements of a value in another scalar type; the shape stays."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Bitcast(Expr):
     """The bits of a value read as another type of the same width."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Spread(Expr):
     """A scalar in every element of a tile or run, or a tile repeated along axes of extent 1."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Apply(Expr):
     """A built-in on values of one type, element by element."""
 
@@ -169,7 +170,7 @@ class Apply(Expr):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Select(Expr):
     """`if_true` where the condition holds, else `if_false`, element by element."""
 
@@ -178,7 +179,7 @@ class Select(Expr):
     if_false: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class PointRead(Expr):
     """One element of a tensor."""
 
@@ -186,7 +187,7 @@ class PointRead(Expr):
     indices: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class TileRead(Expr):
     """The tile of a tensor whose first element is at `starts`.
 
@@ -198,7 +199,7 @@ class TileRead(Expr):
     fill: Constant | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class RunRead(Expr):
     """Neighbouring elements along the last axis, read by one thread."""
 
@@ -206,21 +207,21 @@ class RunRead(Expr):
     starts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class RunSum(Expr):
     """The sum of a run's elements, in their type."""
 
     run: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class RunWord(Expr):
     """The 32 bits of a run, the first element lowest."""
 
     run: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class DotFourBytes(Expr):
     """`c` plus the dot product of the four bytes of `a` and those of `b`."""
 
@@ -231,7 +232,7 @@ class DotFourBytes(Expr):
     unsigned_b: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Collective(Expr):
     """A fold of one value of each thread; `kind` and `scope` are the dialect's words."""
 
@@ -240,7 +241,7 @@ class Collective(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Shuffle(Expr):
     """A value as another lane has it; `mode` is the dialect's word."""
 
@@ -249,14 +250,14 @@ class Shuffle(Expr):
     amount: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Ballot(Expr):
     """The mask of the lanes whose predicate holds."""
 
     predicate: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Expansion(Expr):
     """A call of a function, expanded; the value is what `result` holds after `body`.
 
@@ -270,14 +271,14 @@ class Expansion(Expr):
 # Statements --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stmt:
+@record
+class Stmt(Record):
     """Something to do."""
 
     place: Location
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Declare(Stmt):
     """Brings a variable into being; without a value, a tile whose elements nothing wrote."""
 
@@ -285,7 +286,7 @@ class Declare(Stmt):
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Assign(Stmt):
     """Gives a variable that is already declared another value."""
 
@@ -293,7 +294,7 @@ class Assign(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class PointWrite(Stmt):
     """Writes one element of a tensor."""
 
@@ -302,7 +303,7 @@ class PointWrite(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class TileWrite(Stmt):
     """Writes a tile whose first element goes to `starts`; elements outside are skipped."""
 
@@ -311,7 +312,7 @@ class TileWrite(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class RunWrite(Stmt):
     """Writes neighbouring elements along the last axis, by one thread."""
 
@@ -320,26 +321,26 @@ class RunWrite(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Evaluate(Stmt):
     """Evaluates an expression for its effect."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Barrier(Stmt):
     """Waits for all threads of the CTA."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
+@record
+class Block(Record):
     """Statements in order."""
 
     statements: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class If(Stmt):
     """Does one of two blocks."""
 
@@ -348,7 +349,7 @@ class If(Stmt):
     otherwise: Block
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class For(Stmt):
     """Counts `variable` from `start` by `step` to before `stop`.
 
@@ -367,7 +368,7 @@ class For(Stmt):
     unroll: int | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class While(Stmt):
     """Does `body` as long as `condition` holds."""
 
@@ -375,17 +376,17 @@ class While(Stmt):
     body: Block
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Break(Stmt):
     """Leaves the innermost loop."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Continue(Stmt):
     """Goes on with the next iteration of the innermost loop."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Return(Stmt):
     """Leaves the kernel, or the function after giving its result variable a value."""
 
@@ -395,8 +396,8 @@ class Return(Stmt):
 # Declarations ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Launch:
+@record
+class Launch(Record):
     """What `@launch` declares; absent parts are None."""
 
     threads: int
@@ -426,8 +427,8 @@ class KernelSettings:
 Parameter = Variable | TensorParameter
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kernel:
+@record
+class Kernel(Record):
     """A kernel that was checked."""
 
     name: str
@@ -437,8 +438,8 @@ class Kernel:
     body: Block
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+@record
+class Program(Record):
     """The kernels to emit, in the order of the source."""
 
     kernels: tuple[Kernel, ...]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from phobos.frontend.record import record
 from phobos.frontend.typed import Expr, Stmt, TensorParameter
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class TileFold(Expr):
     """A fold of a tile along axes, which stay with extent 1; `kind` is the dialect's word."""
 
@@ -16,7 +15,7 @@ class TileFold(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class TilePosition(Expr):
     """Where along an axis the value is that a fold finds; the first place of several."""
 
@@ -25,7 +24,7 @@ class TilePosition(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class TileScan(Expr):
     """Each element folded with all before it along an axis."""
 
@@ -34,7 +33,7 @@ class TileScan(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class ThreadPosition(Expr):
     """Which thread of the scope has the value that a fold finds; the first of several."""
 
@@ -43,7 +42,7 @@ class ThreadPosition(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class ThreadScan(Expr):
     """The sum of this thread's value and those of all threads before it in the scope."""
 
@@ -51,28 +50,28 @@ class ThreadScan(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Transpose(Expr):
     """A tile with its last two axes exchanged."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Reshape(Expr):
     """The elements of a tile in row-major order in another shape."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Iota(Expr):
     """The coordinate of each element along an axis."""
 
     axis: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Contraction(Expr):
     """`c` plus the product of two matrices; without `c`, the product alone."""
 
@@ -81,7 +80,7 @@ class Contraction(Expr):
     c: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Valid(Expr):
     """Which elements of the slice that begins at `starts` are inside the tensor."""
 
@@ -89,7 +88,7 @@ class Valid(Expr):
     starts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class PaddedRead(Expr):
     """The tile of a tensor at `starts`, with a scalar that is no constant outside of it."""
 
@@ -98,7 +97,7 @@ class PaddedRead(Expr):
     fill: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class GatherRead(Expr):
     """The elements of a tensor that subscripts name; those outside are 0.
 
@@ -110,7 +109,7 @@ class GatherRead(Expr):
     starts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class ScatterWrite(Stmt):
     """Writes a tile to the elements that subscripts name; those outside are skipped."""
 
