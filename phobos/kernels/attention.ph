@@ -3,11 +3,13 @@
 // CTA (x, z) computes BLOCK_M rows of O for head z. Each of the G key heads serves H / G query
 // heads. The softmax is taken as the keys come (its maximum and sum so far are corrected by
 // each block), so that the scores never leave the registers. With CAUSAL = 1 a query sees the
-// keys up to its own place, the last query all of them. A row that sees no key is 0.
+// keys up to its own place, the last query all of them. A row that sees no key is 0. `scale` is
+// positive.
 
 @autotune(BLOCK_M in [64, 128], BLOCK_N in [64, 128], D in [64, 128], CAUSAL in [0, 1])
 @launch(128)
 @tensorcore
+@dynshared
 @pipeline
 kernel attention(
   Q: tensor<f16>[H, S, D], K: tensor<f16>[G, T, D], V: tensor<f16>[G, T, D],
@@ -17,7 +19,7 @@ kernel attention(
   let group = h / (H / G)
   let start = ctx.block.x * BLOCK_M
   let q = Q[h, start :+ BLOCK_M, :]
-  let log2e = 1.4426950408889634
+  let factor = scale * 1.4426950408889634  // exp(x) is exp2(x * log2(e))
   let first_column = i32(start + T - S)
   var last = T
   if CAUSAL == 1 {
@@ -27,7 +29,7 @@ kernel attention(
   var total: tile<f32>[1, BLOCK_M, 1] = 0.0
   var acc: tile<f32>[1, BLOCK_M, D] = 0.0
   for n in range(0, last, BLOCK_N) {
-    let scores = dot_t(q, K[group, n :+ BLOCK_N, :]) * (scale * log2e)
+    let scores = dot_t(q, K[group, n :+ BLOCK_N, :])
     let column = iota<2>(1, BLOCK_M, BLOCK_N) + i32(n)
     var seen = column < i32(T)
     if CAUSAL == 1 {
@@ -35,9 +37,9 @@ kernel attention(
     }
     let s = where(seen, scores, -inf)
     let higher = max(top, max<over 2>(s))
-    let shift = where(higher == -inf, 0.0, higher)
-    let p = exp2(s - shift)
-    let correction = exp2(top - shift)
+    let shift = where(higher == -inf, 0.0, higher * factor)
+    let p = exp2(s * factor - shift)
+    let correction = exp2(top * factor - shift)
     total = total * correction + sum<over 2>(p)
     acc = acc * correction
     acc += dot(f16(p), V[group, n :+ BLOCK_N, :])

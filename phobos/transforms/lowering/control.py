@@ -7,39 +7,76 @@ are rotated: a test before the first iteration, and one at the end of each.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import gpu, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.ptx import B32, RegisterType
+from phobos.dialects.tile import layout_of
+from phobos.layout.queries import register_coordinates
 from phobos.transforms.lowering.registers import BOOL, WORD_BITS, Kind, Share
 from phobos.transforms.lowering.state import Handler, Lowering
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """How a value passes a branch: which of its registers, and whether packed into words.
+
+    Registers that hold copies of others stay behind; `source` says for each register which of
+    those that pass stands for it.
+    """
+
+    kind: Kind
+    source: tuple[int, ...]
+    words: int
+    """How many words the value is passed as; 0 where it is passed by elements."""
+
+    @property
+    def chosen(self) -> list[int]:
+        """The registers that pass, ascending."""
+        return sorted(set(self.source))
+
+    @property
+    def count(self) -> int:
+        """How many registers pass."""
+        return self.words or len(set(self.source))
+
+
+def _passed(low: Lowering, op: Operation, value: SSAValue) -> _Passed:
+    kind, size = low.kind(value.type, op), low.share_size(value.type)
+    layout = layout_of(value)
+    source = tuple(range(size))
+    if layout is not None:
+        first_at: dict[tuple[int, ...], int] = {}
+        places = enumerate(register_coordinates(layout))
+        source = tuple(first_at.setdefault(place, register) for register, place in places)
+    has_copies = len(set(source)) < size
+    fills_words = size > 1 and size * kind.bits % WORD_BITS == 0
+    packs = kind.bits < WORD_BITS and kind is not BOOL and fills_words and not has_copies
+    return _Passed(kind, source, size * kind.bits // WORD_BITS if packs else 0)
 
 
 def _register_types(low: Lowering, op: Operation, values: Sequence[SSAValue]) -> list[RegisterType]:
     """One register class for each register that a branch passes for each value."""
     types: list[RegisterType] = []
     for value in values:
-        kind, size = low.kind(value.type, op), low.share_size(value.type)
-        words = _word_count(kind, size)
-        types += [B32] * words if words else [kind.register] * size
+        passed = _passed(low, op, value)
+        types += [B32 if passed.words else passed.kind.register] * passed.count
     return types
 
 
-def _word_count(kind: Kind, size: int) -> int:
-    """How many words hold `size` halves or bytes; 0 where a value is passed by elements."""
-    if size == 1 or kind.bits >= WORD_BITS or kind is BOOL:
-        return 0
-    return size * kind.bits // WORD_BITS if size * kind.bits % WORD_BITS == 0 else 0
-
-
 def _flatten(low: Lowering, op: Operation, values: Sequence[SSAValue]) -> list[SSAValue]:
-    """The registers that a branch passes: small elements go as packed words."""
+    """The registers that a branch passes."""
     registers: list[SSAValue] = []
     for value in values:
-        packed = _word_count(low.kind(value.type, op), low.share_size(value.type))
-        registers += low.words(value) if packed else low.elements(value)
+        passed = _passed(low, op, value)
+        if passed.words:
+            registers += low.words(value)
+        else:
+            elements = low.elements(value)
+            registers += [elements[register] for register in passed.chosen]
     return registers
 
 
@@ -49,11 +86,14 @@ def _bind(
     """Says that `registers`, in order, hold `values`."""
     position = 0
     for value in values:
-        size = low.share_size(value.type)
-        words = _word_count(low.kind(value.type, op), size)
-        held = registers[position : position + (words or size)]
-        low.set_share(value, Share(words=held) if words else Share(held))
-        position += len(held)
+        passed = _passed(low, op, value)
+        held = registers[position : position + passed.count]
+        position += passed.count
+        if passed.words:
+            low.set_share(value, Share(words=held))
+        else:
+            by_register = dict(zip(passed.chosen, held, strict=True))
+            low.set(value, *(by_register[register] for register in passed.source))
 
 
 def _yielded(block: Block) -> Sequence[SSAValue]:
