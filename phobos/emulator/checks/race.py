@@ -27,7 +27,7 @@ from phobos.emulator.checks.history import (
     Touch,
 )
 from phobos.emulator.errors import FindingKind
-from phobos.emulator.memory.spaces import LOCAL, SHARED
+from phobos.emulator.memory.spaces import CONSTANT, LOCAL, SHARED
 from phobos.emulator.monitor import Monitor, Threads
 from phobos.emulator.types import Selection, Value
 from phobos.emulator.wave import WARP, Geometry, Wave
@@ -150,7 +150,7 @@ class RaceMonitor(Monitor):
         values: Sequence[Value] | None,
     ) -> None:
         """See `Monitor`."""
-        if space is LOCAL:
+        if space is LOCAL or space is CONSTANT:
             return
         threads = wave.selected(sel)
         first = np.broadcast_to(index >> np.int64(self._shift), threads.shape)

@@ -15,14 +15,15 @@ from phobos.emulator.memory.regions import (
     REGION_SHIFT,
     SHARED_REGION,
 )
-from phobos.emulator.memory.spaces import GLOBAL, LOCAL, SHARED, Space
+from phobos.emulator.memory.spaces import CONSTANT, GLOBAL, LOCAL, SHARED, Space
 from phobos.emulator.types import U64, Selection, Value
 from phobos.emulator.wave import Wave
 from phobos.targets.ptx.parse.records import Address, Immediate, Register, Symbol
 
 _BY_NAME: dict[str, Space] = {
     "global": GLOBAL,
-    "param": GLOBAL,
+    "const": CONSTANT,
+    "param": CONSTANT,
     "shared": SHARED,
     "local": LOCAL,
 }

@@ -9,7 +9,7 @@ from phobos.emulator.types import TYPES, ScalarType
 
 SPACES = {
     "global": "global",
-    "const": "global",
+    "const": "const",
     "param": "param",
     "shared": "shared",
     "shared::cta": "shared",

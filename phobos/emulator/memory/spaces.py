@@ -187,10 +187,11 @@ class Space(ABC):
         )
 
 
-class GlobalSpace(Space):
+class BufferSpace(Space):
     """Global, constant and parameter memory: one address space of buffers."""
 
-    name = "global memory"
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def locate(
         self, wave: Wave, sel: Selection, address: Value, access: Access
@@ -226,4 +227,5 @@ class LocalSpace(Space):
         return memory.store, memory.locate(wave, sel, address, access)
 
 
-GLOBAL, SHARED, LOCAL = GlobalSpace(), SharedSpace(), LocalSpace()
+GLOBAL, CONSTANT = BufferSpace("global memory"), BufferSpace("constant memory")
+SHARED, LOCAL = SharedSpace(), LocalSpace()

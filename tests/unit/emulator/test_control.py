@@ -236,7 +236,8 @@ def test_printing():
         "mov.u32 %t,%tid.x; mov.u64 %d0,l; st.local.u32 [l],%t; mov.f64 %d1,2.25;\n"
         "st.local.f64 [l+8],%d1; cvta.local.u64 %d0,%d0; mov.u64 %d2,fmt;\n"
         "cvta.global.u64 %d2,%d2; { .param .b64 a; .param .b64 b; .param .b32 c;\n"
-        "st.param.b64 [a],%d2; st.param.b64 [b],%d0; call.uni (c), vprintf, (a, b); ld.param.b32 %r1,[c]; } ret; }"
+        "st.param.b64 [a],%d2; st.param.b64 [b],%d0; call.uni (c), vprintf, (a, b);\n"
+        "ld.param.b32 %r1,[c]; } ret; }"
     )
     printed: list[str] = []
     emulate(text, "k", 1, 3, [], output=printed.append)
