@@ -31,6 +31,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import (
     FixedBitwidthType,
+    IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -120,6 +121,8 @@ def _pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip, asked: int | No
 def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
     body = loop.body.block
     result: list[_Staged] = []
+    if not isinstance(loop.lb.type, IndexType):
+        return result
     for op in body.ops:
         if not isinstance(op, tile.StoreOp) or not tile.is_shared(op.mem):
             continue
