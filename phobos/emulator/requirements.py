@@ -313,7 +313,9 @@ def _mma_needs(suffix: tuple[str, ...]) -> list[Need]:
     if "block_scale" in types:
         return [Need("mma", (), "120a 120f", (8, 7))]
     if "kind::f8f6f4" in types:
-        return [Need("mma", (), "100a 100f 103a 120a 120f", (8, 6))]
+        if types.isdisjoint({"e3m2", "e2m3", "e2m1"}):
+            return [Need("mma", (), _ACCELERATED, (8, 6))]
+        return [Need("mma", (), "120a 120f", (8, 7))]
     if not {"e4m3", "e5m2"}.isdisjoint(types):
         plain = shape == "m16n8k32" and "f32" in types
         return [Need("mma", (), "89+", (8, 4) if plain else (8, 7))]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from phobos.emulator.decode import Operands, Reader, Step, Writer
-from phobos.emulator.errors import FindingKind
+from phobos.emulator.decode import Operands, Step
+from phobos.emulator.instructions.narrow_matrix import decode_kind
 from phobos.emulator.instructions.registry import decodes
+from phobos.emulator.instructions.warps import check_whole_warps, read_warps, write_warps
 from phobos.emulator.tensor import products
 from phobos.emulator.tensor.elements import (
     ELEMENT_BITS,
@@ -31,8 +32,8 @@ from phobos.emulator.tensor.fragments import (
     quad_pair_b,
     quad_pair_c,
 )
-from phobos.emulator.types import B32, B64, ScalarType, Selection
-from phobos.emulator.wave import WARP, Wave
+from phobos.emulator.types import B32, B64, Selection
+from phobos.emulator.wave import Wave
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _SHAPES: dict[str, frozenset[str]] = {
@@ -55,38 +56,6 @@ Gather = Fragment | QuadPair
 Multiply = Callable[[npt.NDArray, npt.NDArray, npt.NDArray], npt.NDArray]
 
 
-def read_warps(wave: Wave, sel: Selection, readers: Sequence[Reader]) -> npt.NDArray:
-    """Registers of whole warps, shaped [warp, lane, register]."""
-    count = wave.count(sel)
-    columns = [np.broadcast_to(read(wave, sel), (count,)) for read in readers]
-    return np.stack(columns, axis=-1).reshape(-1, WARP, len(readers))
-
-
-def write_warps(
-    wave: Wave, sel: Selection, writers: Sequence[Writer], registers: npt.NDArray
-) -> None:
-    """Write registers shaped [warp, lane, register]."""
-    flat = registers.reshape(-1, len(writers))
-    for place, write in enumerate(writers):
-        write(wave, sel, np.ascontiguousarray(flat[:, place]))
-
-
-def check_whole_warps(ops: Operands, wave: Wave, sel: Selection) -> None:
-    """Raise unless all 32 lanes of every selected warp take part."""
-    if sel is None:
-        return
-    if len(sel) % WARP == 0 and (np.diff(sel.reshape(-1, WARP), axis=1) == 1).all():
-        return
-    missing = np.setdiff1d((np.unique(sel // WARP)[:, None] * WARP + np.arange(WARP)), sel)
-    mates = sel[sel // WARP == missing[0] // WARP]
-    ops.report(
-        FindingKind.DIVERGENCE,
-        wave,
-        int(mates[0]),
-        f"executes `{ops.instruction.mnemonic}` without lane {int(missing[0]) % WARP} of its warp",
-    )
-
-
 @dataclass(frozen=True)
 class _Form:
     """The suffix of `mma` taken apart."""
@@ -107,9 +76,8 @@ class _Form:
 
 def _form(ops: Operands) -> _Form:
     suffix = list(ops.instruction.suffix)
-    for part in suffix:
-        if part.startswith("kind::") or part in ("block_scale", "sp"):
-            ops.refuse(f"`.{part}` is not supported")
+    if suffix[:1] == ["sp"] or suffix[:1] == ["sp::ordered_metadata"]:
+        ops.refuse("sparse products are not supported")
     shape = next((part for part in suffix if _SHAPE.fullmatch(part)), None)
     layouts = [part for part in suffix if part in ("row", "col")]
     types = [part for part in suffix if part in ELEMENT_BITS]
@@ -153,6 +121,8 @@ def _check_form(ops: Operands, form: _Form, shape: str, layouts: list[str]) -> N
 
 @decodes("mma")
 def _mma(ops: Operands) -> Step:
+    if any(part.startswith("kind::") for part in ops.instruction.suffix):
+        return decode_kind(ops)
     ops.expect_count(4)
     form = _form(ops)
     gathers = _gathers(form)
@@ -226,8 +196,3 @@ def _multiplication(ops: Operands, form: _Form) -> Multiply:
 def _multiplies_8_bits(ops: Operands) -> bool:
     digits = "".join(c for c in ops.environment.module.chip if c.isdigit())
     return digits != "" and int(digits) in _NATIVE_8_BIT
-
-
-def storage_of(element: str) -> ScalarType:
-    """The type of the registers that hold a fragment of `element`."""
-    return B64 if element == "f64" else B32

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from phobos.emulator.decode import Operands, Step
-from phobos.emulator.instructions.matrix import check_whole_warps
 from phobos.emulator.instructions.registry import decodes
+from phobos.emulator.instructions.warps import check_whole_warps
 from phobos.emulator.memory.access import Access
 from phobos.emulator.memory.dispatch import address_reader
 from phobos.emulator.memory.spaces import SHARED
