@@ -1,7 +1,8 @@
 """`wmma`: loads, stores and products of fragments whose layout PTX leaves open.
 
 The layout here: element i of lane l is element number l * n + i of the matrix in row-major order,
-n being the elements of a lane; f16 operands hold everything twice, as they do on hardware.
+n being the elements of a lane. Factors of f16 have 16 elements a lane in every shape, so that they
+hold everything once, twice or four times.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from phobos.emulator.tensor.elements import (
 from phobos.emulator.types import B32, B64, U32, UNSIGNED, ScalarType, Selection, Value
 from phobos.emulator.wave import WARP, Wave
 
+_HALF_ELEMENTS = 16 * WARP
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _SHAPES: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("f16", "bf16", "s8", "u8"), frozenset({"m16n16k16", "m32n8k16", "m8n32k16"})),
@@ -83,7 +85,8 @@ def _tile(ops: Operands, role: str, shape: str, element: str) -> _Tile:
     if element == "b1":
         k //= 32
     rows, columns = {"a": (m, k), "b": (k, n)}.get(role, (m, n))
-    copies = 2 if element == "f16" and role in ("a", "b") else 1
+    is_half_factor = element == "f16" and role in ("a", "b")
+    copies = _HALF_ELEMENTS // (rows * columns) if is_half_factor else 1
     return _Tile(rows, columns, element, copies)
 
 
