@@ -60,6 +60,10 @@ def _largest(expressions: list[str]) -> str:
 
 
 def _stores(kernel: gpu.FuncOp) -> Iterator[tuple[SSAValue, Sequence[SSAValue]]]:
+    yield from ((mem, at) for mem, at in _all_stores(kernel) if not tile.is_shared(mem))
+
+
+def _all_stores(kernel: gpu.FuncOp) -> Iterator[tuple[SSAValue, Sequence[SSAValue]]]:
     for op in kernel.walk():
         match op:
             case tile.StoreOp():

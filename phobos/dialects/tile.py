@@ -127,6 +127,8 @@ class SharedAttr(ParametrizedAttribute):
 
 
 SHARED = SharedAttr()
+POINTS = "tile.points"
+"""The attribute of a shared buffer that holds a tile whose elements threads access."""
 
 
 def is_shared(value: SSAValue) -> bool:

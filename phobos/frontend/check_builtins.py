@@ -8,7 +8,7 @@ from dataclasses import replace
 from phobos.diagnostics import Location
 from phobos.frontend import ast
 from phobos.frontend.builtins import ELEMENTWISE, SHUFFLES, Elementwise
-from phobos.frontend.check_slices import check_access, run_type
+from phobos.frontend.check_slices import check_target, run_type
 from phobos.frontend.checker import (
     Checker,
     any_poison,
@@ -38,6 +38,7 @@ from phobos.frontend.typed import (
     Shuffle,
     Stmt,
     TensorParameter,
+    Variable,
 )
 from phobos.frontend.types import (
     BOOL,
@@ -260,23 +261,29 @@ def _width(scalar: ScalarType) -> str:
 def _extent(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
     subject, axis_node = node.args
     symbol = checker.scope.lookup(subject.name) if isinstance(subject, ast.Name) else None
-    if not isinstance(symbol, TensorParameter):
+    is_tile = isinstance(symbol, Variable) and isinstance(symbol.type, TileType)
+    if not (is_tile or isinstance(symbol, TensorParameter)):
         if symbol is None and isinstance(subject, ast.Name):
             return checker.unknown_name(subject.name, subject.span)
-        return checker.fail(subject.span, "the first argument of `extent` is the name of a tensor")
+        return checker.fail(
+            subject.span, "the first argument of `extent` is the name of a tensor or tile"
+        )
+    assert isinstance(symbol, TensorParameter | Variable)
     axis_value = checker.expression(axis_node)
     if is_poison(axis_value):
         return axis_value
-    axis, rank = constant_int(axis_value), len(symbol.type.dims)
+    axis, rank = constant_int(axis_value), len(symbol.dims)
     if axis is None or not 0 <= axis < rank:
         return checker.fail(
             axis_node.span,
             f"`{symbol.name}` has axes 0 to {rank - 1}, and `extent` takes one as a constant",
             notes=declared_here(symbol.name, symbol),
         )
-    known = symbol.type.dims[axis].extent
-    place = ast.anchor(node)
-    return Extent(INDEX, place, symbol, axis) if known is None else Literal(INDEX, place, known)
+    known, place = symbol.dims[axis].extent, ast.anchor(node)
+    if known is not None:
+        return Literal(INDEX, place, known)
+    assert isinstance(symbol, TensorParameter)
+    return Extent(INDEX, place, symbol, axis)
 
 
 def _run_argument(checker: Checker, node: ast.Call, value: Expr) -> RunType | None:
@@ -329,7 +336,7 @@ def _store(checker: Checker, node: ast.Call) -> list[Stmt]:
             help="write `store(A[i, k :+ 4], run)`",
         )
         return []
-    access = check_access(checker, target)
+    access = check_target(checker, target)
     with checker.run_form(True):
         value = checker.expression(value_node)
     run = None if access is None else run_type(checker, access)

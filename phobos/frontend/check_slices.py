@@ -1,4 +1,4 @@
-"""Subscripts of tensors: points, tiles and a thread's own runs."""
+"""Subscripts of tensors and tiles: points, tiles and a thread's own runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from phobos.frontend.coerce import convert, to_index
 from phobos.frontend.linear import difference
 from phobos.frontend.scopes import Poisoned, describe
 from phobos.frontend.typed import (
+    Binding,
     Expr,
     Literal,
+    Memory,
     PointRead,
     Poison,
+    Role,
     RunRead,
     TensorParameter,
     TileRead,
@@ -29,6 +32,7 @@ from phobos.frontend.types import (
     U32,
     Dim,
     RunType,
+    ScalarType,
     TileType,
     element_of,
 )
@@ -58,12 +62,21 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A subscript of a tensor, with everything about it checked."""
+    """A subscript of a tensor or tile, with everything about it checked.
 
-    tensor: TensorParameter
+    `value` is that of a tile that has no name; `tensor` stands for it.
+    """
+
+    tensor: Memory
     axes: tuple[Axis, ...]
     place: Location
     span: Location
+    value: Expr | None = None
+
+    @property
+    def element(self) -> ScalarType:
+        """The type of an element."""
+        return element_of(self.tensor.type)
 
     @property
     def starts(self) -> tuple[Expr, ...]:
@@ -84,16 +97,24 @@ class Access:
     def tile_type(self) -> TileType:
         """The type of the tile it names; a point axis among spans has extent 1."""
         shape = tuple(axis.length or 1 for axis in self.axes)
-        return TileType(self.tensor.type.element, shape)
+        return TileType(self.element, shape)
 
 
 def check_subscript(checker: Checker, node: ast.Subscript) -> Expr:
-    """A read of a tensor."""
+    """A read of a tensor or tile."""
     access = check_access(checker, node)
     if access is None:
         return Poison(POISON, ast.anchor(node))
+    read = _read(checker, access)
+    if access.value is None or is_poison(read):
+        return read
+    assert isinstance(access.tensor, Variable)
+    return Binding(read.type, access.place, access.tensor, access.value, read)
+
+
+def _read(checker: Checker, access: Access) -> Expr:
     if access.is_point:
-        return PointRead(access.tensor.type.element, access.place, access.tensor, access.starts)
+        return PointRead(access.element, access.place, access.tensor, access.starts)
     if checker.in_run_form:
         run = run_type(checker, access)
         if run is None:
@@ -108,12 +129,12 @@ def check_subscript(checker: Checker, node: ast.Subscript) -> Expr:
 
 def check_access(checker: Checker, node: ast.Subscript) -> Access | None:
     """What a subscript names, for a read or a write; None if an error was reported."""
-    tensor = _tensor(checker, node)
     with checker.run_form(False):
+        tensor, value = _subject(checker, node)
         if tensor is None:
             _check_indices_anyway(checker, node)
             return None
-        dims = tensor.type.dims
+        dims = tensor.dims
         if len(node.indices) != len(dims):
             _wrong_rank(checker, node, tensor)
             return None
@@ -131,7 +152,39 @@ def check_access(checker: Checker, node: ast.Subscript) -> Access | None:
             help="`gather(A, t, axis)` takes a subscript for each element of its result",
         )
         return None
-    return Access(tensor, tuple(checked), ast.anchor(node), node.span)
+    return Access(tensor, tuple(checked), ast.anchor(node), node.span, value)
+
+
+def check_target(checker: Checker, node: ast.Subscript) -> Access | None:
+    """What a subscript on the left of an assignment names; None if an error was reported."""
+    access = check_access(checker, node)
+    if access is None or isinstance(access.tensor, TensorParameter):
+        return access
+    variable = access.tensor
+    if access.value is not None:
+        checker.error(node.span, "a value that has no name cannot be written")
+        return None
+    if variable.role is not Role.VAR:
+        report_constant(checker, variable, node.base.span)
+        return None
+    variable.is_rewritten = True
+    return access
+
+
+def report_constant(checker: Checker, variable: Variable, span: Location) -> None:
+    """Reports an assignment to what cannot be assigned to."""
+    name = variable.name
+    help = (
+        f"declare it with `var {name} = ...`"
+        if variable.role is Role.LET
+        else f"copy it first: `var my_{name} = {name}`"
+    )
+    checker.error(
+        span,
+        f"`{name}` is {variable.role.value} and cannot be assigned to",
+        notes=declared_here(name, variable),
+        help=help,
+    )
 
 
 def _check_indices_anyway(checker: Checker, node: ast.Subscript) -> None:
@@ -151,14 +204,22 @@ def _check_indices_anyway(checker: Checker, node: ast.Subscript) -> None:
                 pass
 
 
-def _tensor(checker: Checker, node: ast.Subscript) -> TensorParameter | None:
-    """The tensor that a subscript is of, or None after an error."""
+def _subject(checker: Checker, node: ast.Subscript) -> tuple[Memory | None, Expr | None]:
+    """What a subscript is of, with its value if it has no name; None after an error."""
     base = node.base
-    if not isinstance(base, ast.Name):
-        value = checker.expression(base)
-        if not is_poison(value):
-            checker.unsupported(node.span, "a subscript of a value that has no name is")
-        return None
+    if isinstance(base, ast.Name):
+        return _named_subject(checker, node, base), None
+    value = checker.expression(base)
+    if is_poison(value):
+        return None, None
+    if not isinstance(value.type, TileType):
+        checker.error(base.span, f"a value of type {value.type} has no elements")
+        return None, None
+    variable = Variable("tile", value.type, Role.TEMPORARY, ast.anchor(base), is_shared=True)
+    return variable, value
+
+
+def _named_subject(checker: Checker, node: ast.Subscript, base: ast.Name) -> Memory | None:
     symbol = checker.scope.lookup(base.name)
     match symbol:
         case TensorParameter():
@@ -170,7 +231,8 @@ def _tensor(checker: Checker, node: ast.Subscript) -> TensorParameter | None:
         case Variable() if symbol.type is POISON:
             pass
         case Variable(type=TileType()):
-            checker.unsupported(node.span, "slices and elements of a tile are")
+            symbol.is_shared = True
+            return symbol
         case Variable(type=RunType()):
             checker.error(
                 node.span,
@@ -189,8 +251,8 @@ def _tensor(checker: Checker, node: ast.Subscript) -> TensorParameter | None:
     return None
 
 
-def _wrong_rank(checker: Checker, node: ast.Subscript, tensor: TensorParameter) -> None:
-    wanted, got = len(tensor.type.dims), len(node.indices)
+def _wrong_rank(checker: Checker, node: ast.Subscript, tensor: Memory) -> None:
+    wanted, got = len(tensor.dims), len(node.indices)
     example = ", ".join(["i", "j", "k", "l", "m"][:wanted])
     checker.error(
         node.bracket_span,
@@ -208,9 +270,7 @@ def _count(number: int, one: str, many: str) -> str:
 # One axis ----------------------------------------------------------------------------------------
 
 
-def _axis(
-    checker: Checker, index: ast.Index, tensor: TensorParameter, number: int, dim: Dim
-) -> Axis | None:
+def _axis(checker: Checker, index: ast.Index, tensor: Memory, number: int, dim: Dim) -> Axis | None:
     match index:
         case ast.Point():
             return _point(checker, index, tensor, number, dim)
@@ -225,11 +285,11 @@ def _axis(
 
 
 def _point(
-    checker: Checker, index: ast.Point, tensor: TensorParameter, number: int, dim: Dim
+    checker: Checker, index: ast.Point, tensor: Memory, number: int, dim: Dim
 ) -> Axis | None:
     value = checker.expression(index.index)
     if isinstance(value.type, TileType):
-        return _gathered(checker, index, value, number, len(tensor.type.dims))
+        return _gathered(checker, index, value, number, len(tensor.dims))
     start = to_index(checker, value, "a subscript")
     known = constant_int(start)
     if known is not None and (known < 0 or (dim.extent is not None and known >= dim.extent)):
@@ -287,7 +347,7 @@ def to_subscripts(checker: Checker, value: Expr, span: Location) -> Expr | None:
 
 
 def _full_axis(
-    checker: Checker, index: ast.FullAxis, tensor: TensorParameter, number: int, dim: Dim
+    checker: Checker, index: ast.FullAxis, tensor: Memory, number: int, dim: Dim
 ) -> Axis | None:
     if dim.extent is not None:
         return Axis(Literal(INDEX, index.span.start, 0), dim.extent)
@@ -395,4 +455,4 @@ def run_type(checker: Checker, access: Access) -> RunType | None:
             f"a run has at most {MAX_RUN_LENGTH} elements, this one {last.length}",
         )
         return None
-    return RunType(access.tensor.type.element, last.length)
+    return RunType(access.element, last.length)

@@ -8,7 +8,7 @@ from typing import Any
 from phobos.diagnostics import Note
 from phobos.frontend import ast
 from phobos.frontend.check_calls import check_call_statement
-from phobos.frontend.check_slices import Access, check_access, check_tile
+from phobos.frontend.check_slices import Access, check_target, check_tile, report_constant
 from phobos.frontend.check_types import resolve_value_type
 from phobos.frontend.checker import (
     Checker,
@@ -159,17 +159,7 @@ def _assignable(checker: Checker, target: ast.Name, op: ast.AssignOp) -> Variabl
         case Variable(role=Role.VAR):
             return symbol if symbol.type is not POISON else None
         case Variable():
-            help = (
-                f"declare it with `var {name} = ...`"
-                if symbol.role is Role.LET
-                else f"copy it first: `var my_{name} = {name}`"
-            )
-            checker.error(
-                target.span,
-                f"`{name}` is {symbol.role.value} and cannot be assigned to",
-                notes=declared_here(name, symbol),
-                help=help,
-            )
+            report_constant(checker, symbol, target.span)
         case Poisoned():
             pass
         case None:
@@ -192,7 +182,7 @@ def _assignable(checker: Checker, target: ast.Name, op: ast.AssignOp) -> Variabl
 def _assign_elements(
     checker: Checker, node: ast.Assign, target: ast.Subscript, value: Expr
 ) -> list[Stmt]:
-    access = check_access(checker, target)
+    access = check_target(checker, target)
     if access is None:
         return []
     if not access.is_point and not check_tile(checker, access):
@@ -213,7 +203,7 @@ def _assign_elements(
         old = _old_elements(access, starts)
         value = arithmetic(checker, place, node.span, node.op.binary, old, value)
     tensor = access.tensor
-    wanted = tensor.type.element if access.is_point else access.tile_type
+    wanted = access.element if access.is_point else access.tile_type
     value = fit(
         checker,
         value,
@@ -247,7 +237,7 @@ def _evaluated_once(access: Access) -> tuple[tuple[Expr, ...], list[Stmt]]:
 def _old_elements(access: Access, starts: tuple[Expr, ...]) -> Expr:
     tensor = access.tensor
     if access.is_point:
-        return PointRead(tensor.type.element, access.place, tensor, starts)
+        return PointRead(access.element, access.place, tensor, starts)
     return TileRead(access.tile_type, access.place, tensor, starts)
 
 

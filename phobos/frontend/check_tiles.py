@@ -29,7 +29,16 @@ from phobos.frontend.coerce import convert, fit, settle, spread
 from phobos.frontend.operations import arithmetic, compare
 from phobos.frontend.operators import BinaryOp
 from phobos.frontend.scopes import Poisoned
-from phobos.frontend.typed import Expr, Literal, Poison, Select, TensorParameter, TileRead
+from phobos.frontend.typed import (
+    Expr,
+    Literal,
+    Memory,
+    Poison,
+    Select,
+    TensorParameter,
+    TileRead,
+    Variable,
+)
 from phobos.frontend.typed_tiles import (
     Contraction,
     GatherRead,
@@ -264,7 +273,7 @@ def _zero(element: ScalarType, place: Location) -> Literal:
 def _slice(checker: Checker, node: ast.Call) -> Access | None:
     """The slice of a tensor that is the first argument, or None after an error."""
     target = node.args[0]
-    if not isinstance(target, ast.Subscript):
+    if not isinstance(target, ast.Subscript) or not isinstance(target.base, ast.Name):
         value = checker.expression(target)
         if not is_poison(value):
             checker.error(
@@ -325,7 +334,7 @@ def _gather(checker: Checker, node: ast.Call) -> Expr:
     axis_value = checker.expression(node.args[2])
     if tensor is None or value is None or is_poison(axis_value):
         return _poison(node)
-    rank, axis = len(tensor.type.dims), constant_int(axis_value)
+    rank, axis = len(tensor.dims), constant_int(axis_value)
     if axis is None or not 0 <= axis < rank:
         return checker.fail(
             node.args[2].span,
@@ -345,20 +354,23 @@ def _gather(checker: Checker, node: ast.Call) -> Expr:
         return _poison(node)
     zero = Literal(INDEX, ast.anchor(node), 0)
     starts = tuple(subscripts if i == axis else zero for i in range(rank))
-    type_ = TileType(tensor.type.element, _shape(value))
+    type_ = TileType(element_of(tensor.type), _shape(value))
     return GatherRead(type_, ast.anchor(node), tensor, starts)
 
 
-def _tensor(checker: Checker, node: ast.Call) -> TensorParameter | None:
+def _tensor(checker: Checker, node: ast.Call) -> Memory | None:
     subject = node.args[0]
     symbol = checker.scope.lookup(subject.name) if isinstance(subject, ast.Name) else None
     if isinstance(symbol, TensorParameter):
+        return symbol
+    if isinstance(symbol, Variable) and isinstance(symbol.type, TileType):
+        symbol.is_shared = True
         return symbol
     if symbol is None and isinstance(subject, ast.Name):
         checker.unknown_name(subject.name, subject.span)
     elif not isinstance(symbol, Poisoned):
         checker.error(
-            subject.span, f"the first argument of `{_name(node)}` is the name of a tensor"
+            subject.span, f"the first argument of `{_name(node)}` is the name of a tensor or tile"
         )
     return None
 

@@ -20,7 +20,7 @@ from phobos.diagnostics import (
 )
 from phobos.frontend import ast
 from phobos.frontend.scopes import Scope, Symbol, place_of
-from phobos.frontend.typed import Block, Expr, KernelSettings, Literal, Poison, Variable
+from phobos.frontend.typed import Block, Expr, KernelSettings, Literal, Poison, Role, Variable
 from phobos.frontend.types import POISON, element_of
 
 
@@ -183,7 +183,9 @@ class Checker:
 
 
 def declared_here(name: str, symbol: Symbol) -> tuple[Note, ...]:
-    """A note at the declaration of a name, unless it is built in."""
+    """A note at the declaration of a name, unless nothing in the program declares it."""
+    if isinstance(symbol, Variable) and symbol.role is Role.TEMPORARY:
+        return ()
     place = place_of(symbol)
     return () if place is None else (Note(f"`{name}` is declared here", place),)
 

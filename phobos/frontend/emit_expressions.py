@@ -21,6 +21,7 @@ from phobos.frontend.typed import (
     Apply,
     Arithmetic,
     Ballot,
+    Binding,
     Bitcast,
     Compare,
     ContextField,
@@ -70,7 +71,7 @@ def _literal(emitter: Emitter, expr: Literal) -> SSAValue:
 
 
 def _read(emitter: Emitter, expr: Read) -> SSAValue:
-    return emitter.current(expr.variable)
+    return emitter.read(expr.variable, expr.place)
 
 
 def _context_field(emitter: Emitter, expr: ContextField) -> SSAValue:
@@ -162,7 +163,7 @@ def _select(emitter: Emitter, expr: Select) -> SSAValue:
 def access_operands(emitter: Emitter, expr: PointRead | TileRead | RunRead) -> tuple[SSAValue, ...]:
     """The tensor and the subscripts of a read."""
     starts = expr.indices if isinstance(expr, PointRead) else expr.starts
-    return (emitter.tensors[expr.tensor], *map(emitter.expression, starts))
+    return (emitter.memory(expr.tensor), *map(emitter.expression, starts))
 
 
 _READS: dict[type[Expr], type[Operation]] = {
@@ -220,6 +221,13 @@ def _ballot(emitter: Emitter, expr: Ballot) -> SSAValue:
     )
 
 
+def _binding(emitter: Emitter, expr: Binding) -> SSAValue:
+    value = emitter.expression(expr.value)
+    emitter.declare(expr.variable, expr.place)
+    emitter.write(expr.variable, value, expr.place)
+    return emitter.expression(expr.inner)
+
+
 def _expansion(emitter: Emitter, expr: Expansion) -> SSAValue:
     emitter.statements(expr.body)
     assert expr.result is not None, "a call without a result is a statement"
@@ -248,6 +256,7 @@ _RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     DotFourBytes: _dot_four_bytes,
     Shuffle: _shuffle,
     Ballot: _ballot,
+    Binding: _binding,
     Expansion: _expansion,
     **FOLD_RULES,
     **TILE_RULES,

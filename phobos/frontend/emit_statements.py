@@ -44,22 +44,20 @@ def emit_statement(emitter: Emitter, stmt: Stmt) -> None:
 
 
 def _declare(emitter: Emitter, stmt: Declare) -> None:
-    if stmt.value is None:
-        # A body that is emitted for a second time starts over.
-        emitter.values.pop(stmt.variable, None)
-        emitter.unwritten[stmt.variable] = stmt.place
-    else:
-        emitter.assign(stmt.variable, emitter.expression(stmt.value))
+    value = None if stmt.value is None else emitter.expression(stmt.value)
+    emitter.declare(stmt.variable, stmt.place)
+    if value is not None:
+        emitter.write(stmt.variable, value, stmt.place)
 
 
 def _assign(emitter: Emitter, stmt: Assign) -> None:
     if not stmt.variable.unused:
-        emitter.assign(stmt.variable, emitter.expression(stmt.value))
+        emitter.write(stmt.variable, emitter.expression(stmt.value), stmt.place)
 
 
 def _point_write(emitter: Emitter, stmt: PointWrite) -> None:
     value = emitter.expression(stmt.value)
-    operands = (value, emitter.tensors[stmt.tensor], *map(emitter.expression, stmt.indices))
+    operands = (value, emitter.memory(stmt.tensor), *map(emitter.expression, stmt.indices))
     emitter.add(memref.StoreOp, operands, (), stmt.place)
 
 
@@ -71,7 +69,7 @@ _SLICE_WRITES: dict[type[Stmt], type[Operation]] = {
 
 def _slice_write(emitter: Emitter, stmt: TileWrite | RunWrite) -> None:
     value = emitter.expression(stmt.value)
-    operands = (value, emitter.tensors[stmt.tensor], *map(emitter.expression, stmt.starts))
+    operands = (value, emitter.memory(stmt.tensor), *map(emitter.expression, stmt.starts))
     emitter.add(_SLICE_WRITES[type(stmt)], operands, (), stmt.place)
 
 

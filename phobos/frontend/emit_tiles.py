@@ -17,7 +17,7 @@ from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion
 from phobos.frontend.emit_types import type_attr
 from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp
-from phobos.frontend.typed import Expr, Literal, TensorParameter
+from phobos.frontend.typed import Expr, Literal, Memory
 from phobos.frontend.typed_tiles import (
     Contraction,
     GatherRead,
@@ -84,7 +84,7 @@ def _subscripts(
 def _gather(emitter: Emitter, expr: GatherRead) -> SSAValue:
     assert isinstance(expr.type, TileType)
     starts = _subscripts(emitter, expr.starts, expr.type, expr.place)
-    operands = (emitter.tensors[expr.tensor], *starts)
+    operands = (emitter.memory(expr.tensor), *starts)
     return emitter.value(GatherOp, operands, type_attr(expr.type), expr.place)
 
 
@@ -93,7 +93,7 @@ def emit_scatter(emitter: Emitter, stmt: ScatterWrite) -> None:
     value = emitter.expression(stmt.value)
     assert isinstance(stmt.value.type, TileType)
     starts = _subscripts(emitter, stmt.starts, stmt.value.type, stmt.place)
-    emitter.add(ScatterOp, (value, emitter.tensors[stmt.tensor], *starts), (), stmt.place)
+    emitter.add(ScatterOp, (value, emitter.memory(stmt.tensor), *starts), (), stmt.place)
 
 
 # Masks -------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def _valid(emitter: Emitter, expr: Valid) -> SSAValue:
 
 def _padded_read(emitter: Emitter, expr: PaddedRead) -> SSAValue:
     starts = [emitter.expression(start) for start in expr.starts]
-    operands = (emitter.tensors[expr.tensor], *starts)
+    operands = (emitter.memory(expr.tensor), *starts)
     type_, place = type_attr(expr.type), expr.place
     read = emitter.value(tile.LoadOp, operands, type_, place)
     inside = _mask(emitter, expr, starts)
@@ -147,7 +147,7 @@ def _mask_axis(
     """
     assert isinstance(expr.type, TileType)
     place, length, start = expr.place, expr.type.shape[axis], expr.starts[axis]
-    extent = expr.tensor.type.dims[axis].extent
+    extent = expr.tensor.dims[axis].extent
     known = int(start.value) if isinstance(start, Literal) else None
     if known is not None and extent is not None and 0 <= known <= extent - length:
         return None
@@ -174,11 +174,11 @@ def _mask_axis(
     return comparison(emitter, BinaryOp.LESS, own, count, line, place)
 
 
-def _size(emitter: Emitter, tensor: TensorParameter, axis: int, place: Location) -> SSAValue:
-    extent = tensor.type.dims[axis].extent
+def _size(emitter: Emitter, tensor: Memory, axis: int, place: Location) -> SSAValue:
+    extent = tensor.dims[axis].extent
     if extent is not None:
         return emitter.constant(extent, INDEX, place)
-    operands = (emitter.tensors[tensor], emitter.constant(axis, INDEX, place))
+    operands = (emitter.memory(tensor), emitter.constant(axis, INDEX, place))
     return emitter.value(memref.DimOp, operands, type_attr(INDEX), place)
 
 

@@ -18,11 +18,13 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
+    NoneAttr,
     TensorType,
     VectorType,
 )
 from xdsl.ir import Attribute
 
+from phobos.dialects.tile import SHARED
 from phobos.frontend.constants import Constant
 from phobos.frontend.types import (
     BF16,
@@ -74,6 +76,12 @@ def memref_attr(type_: TensorParameterType) -> MemRefType:
     """The IR type of a tensor parameter; extents that the launch gives are dynamic."""
     shape = [DYNAMIC_INDEX if dim.extent is None else dim.extent for dim in type_.dims]
     return MemRefType(scalar_attr(type_.element), shape)
+
+
+@cache
+def buffer_attr(type_: TileType) -> MemRefType:
+    """The IR type of the shared memory that holds a tile."""
+    return MemRefType(scalar_attr(type_.element), type_.shape, NoneAttr(), SHARED)
 
 
 @cache

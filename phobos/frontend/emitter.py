@@ -11,21 +11,22 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from xdsl.dialects import arith, tensor, vector
-from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.dialects import arith, memref, tensor, vector
+from xdsl.dialects.builtin import DenseArrayBase, FileLineColLoc, UnitAttr, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
-from phobos.diagnostics import Location
+from phobos.diagnostics import Diagnostic, Location, Note, tell
 from phobos.dialects import tile
 from phobos.dialects.elementwise import elementwise_class
 from phobos.frontend.constants import Constant
-from phobos.frontend.emit_types import number_attr, scalar_attr, type_attr
+from phobos.frontend.emit_types import buffer_attr, number_attr, scalar_attr, type_attr
 from phobos.frontend.typed import (
     Assign,
     Expr,
     For,
     If,
+    Memory,
     Role,
     Stmt,
     TensorParameter,
@@ -33,10 +34,20 @@ from phobos.frontend.typed import (
     While,
 )
 from phobos.frontend.typed import Block as TypedBlock
-from phobos.frontend.types import BOOL, RunType, ScalarType, TileType, ValueType, element_of
+from phobos.frontend.types import (
+    BOOL,
+    INDEX,
+    RunType,
+    ScalarType,
+    TileType,
+    ValueType,
+    element_of,
+)
 from phobos.ir.locations import location_attr
 
 _NOTHING: dict[str, Attribute] = {}
+_NO_SIZES: dict[str, Attribute] = {"operandSegmentSizes": DenseArrayBase.from_list(i32, [0, 0])}
+_UNIT = UnitAttr()
 
 
 class Emitter:
@@ -52,6 +63,8 @@ class Emitter:
         self.ops: list[Operation] = []
         self.constants: list[Operation] = []
         self.tensors: dict[TensorParameter, SSAValue] = {}
+        self.buffers: dict[Variable, SSAValue] = {}
+        """The shared memory of variables that elements or slices are accessed of."""
         self.values: dict[Variable, SSAValue] = {}
         self.unwritten: dict[Variable, Location] = {}
         """Variables that are declared and have no value yet."""
@@ -153,6 +166,55 @@ class Emitter:
         return Region(block)
 
     # Variables -----------------------------------------------------------------------------------
+
+    def memory(self, symbol: Memory) -> SSAValue:
+        """Where the elements of a tensor or of a variable that holds a tile are."""
+        return self.tensors[symbol] if isinstance(symbol, TensorParameter) else self.buffers[symbol]
+
+    def declare(self, variable: Variable, place: Location) -> None:
+        """Brings a variable into being that has no value yet."""
+        if variable.is_shared:
+            assert isinstance(variable.type, TileType)
+            op = self.add(memref.AllocaOp, (), (buffer_attr(variable.type),), place, _NO_SIZES)
+            op.attributes[tile.POINTS] = _UNIT
+            op.results[0].name_hint = variable.name
+            self.buffers[variable] = op.results[0]
+        # A body that is emitted for a second time starts over.
+        self.values.pop(variable, None)
+        if not variable.is_rewritten:
+            self.unwritten[variable] = place
+
+    def write(self, variable: Variable, value: SSAValue, place: Location) -> None:
+        """Gives a variable a value, in shared memory too where that is needed."""
+        if variable.is_shared:
+            self.add(tile.StoreOp, (value, *self._whole(variable, place)), (), place)
+        if not variable.is_rewritten:
+            self.assign(variable, value)
+
+    def read(self, variable: Variable, place: Location) -> SSAValue:
+        """The value that a variable has here."""
+        if variable in self.unwritten and variable.role is Role.VAR:
+            self._warn_unwritten(variable, place)
+        if not variable.is_rewritten:
+            return self.current(variable)
+        return self.value(
+            tile.LoadOp, self._whole(variable, place), type_attr(variable.type), place
+        )
+
+    def _warn_unwritten(self, variable: Variable, place: Location) -> None:
+        tell(
+            Diagnostic.warning(
+                f"`{variable.name}` is read before anything is written to it",
+                place,
+                notes=(Note(f"`{variable.name}` is declared here", variable.declared),),
+                help=f"give it a first value: `var {variable.name}: {variable.type} = 0`",
+                group="unwritten",
+            )
+        )
+
+    def _whole(self, variable: Variable, place: Location) -> tuple[SSAValue, ...]:
+        zero = self.constant(0, INDEX, place)
+        return (self.buffers[variable], *([zero] * len(variable.dims)))
 
     def assign(self, variable: Variable, value: SSAValue) -> None:
         """Gives a variable another value from here on."""

@@ -17,6 +17,7 @@ from phobos.frontend.operators import BinaryOp
 from phobos.frontend.typed import (
     Arithmetic,
     Ballot,
+    Binding,
     Collective,
     Compare,
     Expansion,
@@ -60,6 +61,7 @@ _HAS_EFFECTS = (
     ThreadScan,
     Shuffle,
     Ballot,
+    Binding,
     Expansion,
 )
 

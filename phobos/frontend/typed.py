@@ -18,7 +18,7 @@ from phobos.frontend.builtins import Elementwise
 from phobos.frontend.constants import Constant
 from phobos.frontend.operators import BinaryOp, UnaryOp
 from phobos.frontend.record import Record, record
-from phobos.frontend.types import ScalarType, TensorType, ValueType
+from phobos.frontend.types import Dim, ScalarType, TensorType, TileType, ValueType
 
 
 class Role(StrEnum):
@@ -45,6 +45,16 @@ class Variable:
     """1 or -1 if its value is known to be above or below zero, else 0."""
     unused: bool = False
     """Whether it is a flag that nothing tests, whose assignments are not emitted."""
+    is_shared: bool = False
+    """Whether elements or slices of it are accessed, so that shared memory holds it too."""
+    is_rewritten: bool = False
+    """Whether elements or slices are written, so that shared memory alone holds it."""
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The axes of a tile."""
+        assert isinstance(self.type, TileType)
+        return tuple(Dim(None, extent) for extent in self.type.shape)
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +64,15 @@ class TensorParameter:
     name: str
     type: TensorType
     declared: Location
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The axes of the tensor."""
+        return self.type.dims
+
+
+Memory = TensorParameter | Variable
+"""What has elements: a tensor, or a variable that holds a tile."""
 
 
 # Expressions -------------------------------------------------------------------------------------
@@ -181,9 +200,9 @@ class Select(Expr):
 
 @record
 class PointRead(Expr):
-    """One element of a tensor."""
+    """One element of a tensor or tile."""
 
-    tensor: TensorParameter
+    tensor: Memory
     indices: tuple[Expr, ...]
 
 
@@ -194,7 +213,7 @@ class TileRead(Expr):
     Elements outside are 0, or `fill` where that is given.
     """
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
     fill: Constant | None = None
 
@@ -203,7 +222,7 @@ class TileRead(Expr):
 class RunRead(Expr):
     """Neighbouring elements along the last axis, read by one thread."""
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
 
 
@@ -258,6 +277,15 @@ class Ballot(Expr):
 
 
 @record
+class Binding(Expr):
+    """An expression in which a variable stands for a value."""
+
+    variable: Variable
+    value: Expr
+    inner: Expr
+
+
+@record
 class Expansion(Expr):
     """A call of a function, expanded; the value is what `result` holds after `body`.
 
@@ -298,7 +326,7 @@ class Assign(Stmt):
 class PointWrite(Stmt):
     """Writes one element of a tensor."""
 
-    tensor: TensorParameter
+    tensor: Memory
     indices: tuple[Expr, ...]
     value: Expr
 
@@ -307,7 +335,7 @@ class PointWrite(Stmt):
 class TileWrite(Stmt):
     """Writes a tile whose first element goes to `starts`; elements outside are skipped."""
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
     value: Expr
 
@@ -316,7 +344,7 @@ class TileWrite(Stmt):
 class RunWrite(Stmt):
     """Writes neighbouring elements along the last axis, by one thread."""
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
     value: Expr
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phobos.frontend.record import record
-from phobos.frontend.typed import Expr, Stmt, TensorParameter
+from phobos.frontend.typed import Expr, Memory, Stmt
 
 
 @record
@@ -84,7 +84,7 @@ class Contraction(Expr):
 class Valid(Expr):
     """Which elements of the slice that begins at `starts` are inside the tensor."""
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
 
 
@@ -92,7 +92,7 @@ class Valid(Expr):
 class PaddedRead(Expr):
     """The tile of a tensor at `starts`, with a scalar that is no constant outside of it."""
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
     fill: Expr
 
@@ -105,7 +105,7 @@ class GatherRead(Expr):
     each element of the result, or repeated along axes of extent 1.
     """
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
 
 
@@ -113,6 +113,6 @@ class GatherRead(Expr):
 class ScatterWrite(Stmt):
     """Writes a tile to the elements that subscripts name; those outside are skipped."""
 
-    tensor: TensorParameter
+    tensor: Memory
     starts: tuple[Expr, ...]
     value: Expr

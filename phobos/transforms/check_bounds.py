@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, VectorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -56,15 +56,27 @@ def _guard(access: Operation, mem: SSAValue, indices: list[SSAValue], length: in
     """Asserts each index; a run of n elements asserts its first and its last one."""
     name = mem.name_hint or (f"parameter {mem.index}" if isinstance(mem, BlockArgument) else "it")
     for axis, index in enumerate(indices):
-        position = index_constant(axis, access)
-        extent = memref.DimOp(mem, position)
-        insert_before(access, [position, extent])
-        _assert_below(access, index, extent.result, f"index {axis} of {name} is inside its extent")
+        extent = _extent(access, mem, axis)
+        _assert_below(access, index, extent, f"index {axis} of {name} is inside its extent")
         if axis == len(indices) - 1 and length > 1:
             offset = index_constant(length - 1, access)
             last = arith.AddiOp(index, offset)
             insert_before(access, [offset, last])
-            _assert_below(access, last.result, extent.result, f"the run ends inside {name}")
+            _assert_below(access, last.result, extent, f"the run ends inside {name}")
+
+
+def _extent(access: Operation, mem: SSAValue, axis: int) -> SSAValue:
+    """The size of an axis: a constant for what the compiler knows, as for a tile's buffer."""
+    assert isinstance(mem.type, MemRefType)
+    known = mem.type.get_shape()[axis]
+    if known != DYNAMIC_INDEX:
+        constant = index_constant(known, access)
+        insert_before(access, [constant])
+        return constant.result
+    position = index_constant(axis, access)
+    extent = memref.DimOp(mem, position)
+    insert_before(access, [position, extent])
+    return extent.result
 
 
 def _assert_below(access: Operation, index: SSAValue, extent: SSAValue, text: str) -> None:

@@ -12,8 +12,8 @@ compiler makes) and, by whole tiles, to tensors. A barrier goes before an access
 conflicts with an earlier one: same bytes, at least one a write. It is put where the control
 flow is uniform, before the divergent `if` if need be. Loop bodies are visited twice, so that
 the end of one iteration is ordered against the start of the next; tiles that a loop moves by
-at least their own length are apart. Point accesses of tensors are the author's to order, as
-in CUDA.
+at least their own length are apart. Point accesses of tensors, and of tiles in buffers that
+are marked `tile.points`, are the author's to order among each other, as in CUDA.
 
 Precondition: `ph-place-tiles`. Postcondition: no conflict without a barrier between.
 Cost: two visits of each op a loop level.
@@ -78,8 +78,12 @@ class _Access:
     """For a tile of a tensor: equal places are touched by the same threads."""
     ordered: bool = False
     """Whether a barrier before the access is known to be there already."""
+    points_of: SSAValue | None = None
+    """The buffer, for a point access of a tile, which the author orders with other points."""
 
     def conflicts(self, other: _Access) -> bool:
+        if self.points_of is not None and self.points_of is other.points_of:
+            return False
         if self.ordered or self.root is not other.root or not (self.write or other.write):
             return False
         if self.element is not None and self.element == other.element:
@@ -99,6 +103,13 @@ def _of_memory(mem: SSAValue, write: bool, element: _Place | None) -> _Access:
     assert isinstance(offset, IntegerAttr)
     low = offset.value.data
     return _Access(None, low, low + buffer_bytes(mem), write)
+
+
+def _of_point(mem: SSAValue, write: bool) -> _Access:
+    """One thread's own access to shared memory."""
+    access = _of_memory(mem, write, None)
+    by_author = isinstance(mem.owner, Operation) and tile.POINTS in mem.owner.attributes
+    return replace(access, points_of=mem) if by_author else access
 
 
 def _accesses(op: Operation) -> list[_Access]:
@@ -127,13 +138,13 @@ def _accesses(op: Operation) -> list[_Access]:
                 if tile.is_shared(operand)
             ]
         case memref.LoadOp() if tile.is_shared(op.memref):
-            return [_of_memory(op.memref, write=False, element=None)]
+            return [_of_point(op.memref, write=False)]
         case memref.StoreOp() if tile.is_shared(op.memref):
-            return [_of_memory(op.memref, write=True, element=None)]
+            return [_of_point(op.memref, write=True)]
         case vector.LoadOp() if tile.is_shared(op.base):
-            return [_of_memory(op.base, write=False, element=None)]
+            return [_of_point(op.base, write=False)]
         case vector.StoreOp() if tile.is_shared(op.base):
-            return [_of_memory(op.base, write=True, element=None)]
+            return [_of_point(op.base, write=True)]
         case _:
             return []
 

@@ -80,6 +80,14 @@ def stride(low: Lowering, mem: SSAValue, axis: int) -> SSAValue:
     return low.tensors[mem].strides[axis]
 
 
+def extent(low: Lowering, mem: SSAValue, axis: int) -> SSAValue:
+    """The size of an axis, of index width; of a shared buffer, what its type says."""
+    if not tile.is_shared(mem):
+        return low.tensors[mem].sizes[axis]
+    assert isinstance(mem.type, MemRefType)
+    return low.build.imm(mem.type.get_shape()[axis], low.index_kind.register)
+
+
 def times_bytes(low: Lowering, elements: SSAValue, element_bytes: int) -> SSAValue:
     """64-bit elements as bytes; element sizes are powers of two."""
     if element_bytes == 1:

@@ -15,7 +15,7 @@ from phobos.dialects import ptx
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.layout.queries import register_coordinates
 from phobos.transforms.lowering.accesses import join, load, part_of, store
-from phobos.transforms.lowering.addresses import Address, owner_predicate
+from phobos.transforms.lowering.addresses import Address, extent, owner_predicate
 from phobos.transforms.lowering.registers import I64, Kind, Share
 from phobos.transforms.lowering.state import Handler, Lowering
 from phobos.transforms.lowering.tiles import Access, Addresses, Masks, access_of
@@ -39,7 +39,7 @@ class _GatherMasks(Masks):
         if axis not in self.wide:
             return super().inside_tensor(axis, 0)
         low = self.access.low
-        size = low.tensors[self.access.mem].sizes[axis]
+        size = extent(low, self.access.mem, axis)
         size = low.build.emit(ptx.CvtOp, "u64.u32", size)
         return low.build.emit(ptx.SetpOp, "lt.u64", self.wide[axis], size)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
@@ -25,6 +26,7 @@ from phobos.transforms.lowering.accesses import MAX_BYTES, join, load, part_of, 
 from phobos.transforms.lowering.addresses import (
     Address,
     element_address,
+    extent,
     owner_predicate,
     static_stride,
     stride,
@@ -134,7 +136,7 @@ class Masks:
         index = access.coordinates[axis]
         if offset:
             index = _plus(low, index, offset)
-        size = low.tensors[access.mem].sizes[axis]
+        size = extent(low, access.mem, axis)
         return low.build.emit(ptx.SetpOp, f"lt.u{low.index_bits}", index, size)
 
     def _inside_tile(self, axis: int, offset: int) -> SSAValue | None:
@@ -208,9 +210,30 @@ class Addresses:
         return self.low.build.emit(ptx.ShlOp, "b64", rows, bit) if bit else rows
 
 
+def _is_whole_buffer(mem: SSAValue, indices: Sequence[SSAValue], moved: Attribute) -> bool:
+    """Whether an access moves all of a shared buffer, so that bits of offsets do for addresses.
+
+    The buffer then has a layout of its own or is row-major over powers of two.
+    """
+    if not tile.is_shared(mem):
+        return False
+    assert isinstance(mem.type, MemRefType)
+    assert isinstance(moved, TensorType)
+    if isinstance(mem.type.layout, tile.SharedLayoutAttr):
+        return True
+    shape = mem.type.get_shape()
+    is_binary = all(size & (size - 1) == 0 for size in shape)
+    return is_binary and shape == moved.get_shape() and all(map(_is_zero, indices))
+
+
+def _is_zero(index: SSAValue) -> bool:
+    constant = getattr(index.owner, "value", None)
+    return isinstance(constant, IntegerAttr) and constant.value.data == 0
+
+
 def _load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.LoadOp)
-    if tile.is_shared(op.mem):
+    if _is_whole_buffer(op.mem, op.indices, op.result.type):
         layout, kind = _layout(op, op.result.type), low.kind(op.result.type, op)
         low.set_share(op.result, load_shared(low, op.mem, layout, kind, _constants(op)))
         return
@@ -242,7 +265,7 @@ def _constants(op: tile.LoadOp) -> list[int]:
 
 def _store(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.StoreOp)
-    if tile.is_shared(op.mem):
+    if _is_whole_buffer(op.mem, op.indices, op.value.type):
         layout, kind = _layout(op, op.value.type), low.kind(op.value.type, op)
         store_shared(low, op.mem, layout, kind, op.value)
         return
@@ -315,6 +338,14 @@ def _splat(low: Lowering, op: Operation) -> None:
     low.set(op.result, *(low.scalar(op.value),) * low.share_size(op.result.type))
 
 
+def _empty(low: Lowering, op: Operation) -> None:
+    """What nothing wrote yet: zeros, so that a kernel gives the same numbers each time."""
+    assert isinstance(op, tensor.EmptyOp)
+    kind = low.kind(op.tensor.type, op)
+    zero = low.build.false() if kind.bits == 1 else low.build.imm(0, kind.register)
+    low.set(op.tensor, *(zero,) * low.share_size(op.tensor.type))
+
+
 def _broadcast(low: Lowering, op: Operation) -> None:
     """The operand has the result's layout with axes dropped: the registers are the same."""
     assert isinstance(op, tile.BroadcastOp)
@@ -324,6 +355,7 @@ def _broadcast(low: Lowering, op: Operation) -> None:
 HANDLERS: dict[type[Operation], Handler] = {
     tile.LoadOp: _load,
     tile.StoreOp: _store,
+    tensor.EmptyOp: _empty,
     tile.SplatOp: _splat,
     tile.BroadcastOp: _broadcast,
     AsyncCopyOp: _async_copy,

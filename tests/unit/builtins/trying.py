@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import phobos
@@ -20,8 +21,10 @@ _HEADER = re.compile(r"^\.(version|target).*\n", re.MULTILINE)
 
 
 def compiled(source: str, chip: str = "sm_80", index_bits: int = 32) -> Module:
-    """A program as a module of the runtime."""
-    return phobos.compile(source, chip=chip, index_bits=index_bits, name="test.ph", cache=False)
+    """A program as a module of the runtime; what is doubtful about it is meant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", phobos.PhobosWarning)
+        return phobos.compile(source, chip=chip, index_bits=index_bits, name="test.ph", cache=False)
 
 
 def check(
@@ -56,7 +59,7 @@ def check(
             assembles(module.ptx, chip)
             (kernel,) = module.contract.kernels
             for case in cases:
-                run_case(module, kernel.name, case, EmulatorDevice(seed=case.seed))
+                run_case(module, kernel.name, case, EmulatorDevice(seed=case.seed, checks="all"))
 
 
 def assembles(ptx: str, chip: str) -> None:
