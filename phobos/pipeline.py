@@ -25,6 +25,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-analyze-extents",  # proofs of bounds and alignment, read by all below
         "ph-warn-masked-folds",
         "ph-mask-slices",  # the entry checks that these proofs rest on
+        "ph-unroll-loops",  # copies what is proven of accesses along
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-assign-layouts",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
@@ -48,6 +49,7 @@ _LOCATIONS = {
     "ph-analyze-extents": ("analyze_extents", "AnalyzeExtentsPass"),
     "ph-warn-masked-folds": ("warn_masked_folds", "WarnMaskedFoldsPass"),
     "ph-mask-slices": ("mask_slices", "MaskSlicesPass"),
+    "ph-unroll-loops": ("unroll_loops", "UnrollLoopsPass"),
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),

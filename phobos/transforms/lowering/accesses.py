@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import memref, vector
+from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
@@ -17,6 +17,8 @@ from phobos.transforms.lowering.registers import BOOL, WORD_BITS, Kind, Share
 from phobos.transforms.lowering.state import Handler, Lowering
 
 MAX_BYTES = 16
+_MAX_DISTANCE = 1 << 24
+"""Elements; offsets of instructions have 32 bits."""
 
 
 def move_type(kind: Kind) -> str:
@@ -140,21 +142,47 @@ def part_of(low: Lowering, value: SSAValue, kind: Kind, start: int, count: int) 
     return Share(low.elements(value)[start : start + count])
 
 
-def _indices(low: Lowering, indices: Sequence[SSAValue]) -> list[SSAValue]:
-    return [low.scalar(index) for index in indices]
+def _address(
+    low: Lowering, mem: SSAValue, indices: Sequence[SSAValue], element_bytes: int
+) -> Address:
+    """Where the element at `indices` is; a constant in the last index becomes an offset.
+
+    Accesses whose places differ by a constant then share one address.
+    """
+    nearby, distance = _split_constant(indices[-1])
+    registers = [low.scalar(index) for index in (*indices[:-1], nearby)]
+    return _step(element_address(low, mem, registers, element_bytes), distance * element_bytes)
+
+
+def _split_constant(index: SSAValue) -> tuple[SSAValue, int]:
+    """An index as a value and a constant from 0 on that is added to it.
+
+    If the sum is an index inside a tensor it has not wrapped, since a positive number was
+    added: the value can be widened alone. It could have if the constant were negative.
+    """
+    distance = 0
+    while isinstance(index.owner, arith.AddiOp):
+        added = index.owner.rhs.owner
+        if not isinstance(added, arith.ConstantOp) or not isinstance(added.value, IntegerAttr):
+            break
+        step = added.value.value.data
+        if not 0 <= step <= _MAX_DISTANCE - distance:
+            break
+        index, distance = index.owner.lhs, distance + step
+    return index, distance
 
 
 def _point_load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, memref.LoadOp)
     kind = low.kind(op.res.type, op)
-    address = element_address(low, op.memref, _indices(low, op.indices), kind.bytes)
+    address = _address(low, op.memref, op.indices, kind.bytes)
     low.set_share(op.res, load(low, address, kind, 1))
 
 
 def _point_store(low: Lowering, op: Operation) -> None:
     assert isinstance(op, memref.StoreOp)
     kind = low.kind(op.value.type, op)
-    address = element_address(low, op.memref, _indices(low, op.indices), kind.bytes)
+    address = _address(low, op.memref, op.indices, kind.bytes)
     store(low, address, kind, low.share(op.value))
 
 
@@ -172,7 +200,7 @@ def _run_load(low: Lowering, op: Operation) -> None:
     kind = low.kind(op.result.type, op)
     length = low.share_size(op.result.type)
     width = _vector_width(op, length)
-    address = element_address(low, op.base, _indices(low, op.indices), kind.bytes)
+    address = _address(low, op.base, op.indices, kind.bytes)
     parts = [
         load(low, _step(address, start * kind.bytes), kind, width)
         for start in range(0, length, width)
@@ -203,7 +231,7 @@ def _run_store(low: Lowering, op: Operation) -> None:
     kind = low.kind(op.vector.type, op)
     length = low.share_size(op.vector.type)
     width = _vector_width(op, length)
-    address = element_address(low, op.base, _indices(low, op.indices), kind.bytes)
+    address = _address(low, op.base, op.indices, kind.bytes)
     for start in range(0, length, width):
         part = part_of(low, op.vector, kind, start, width)
         store(low, _step(address, start * kind.bytes), kind, part)

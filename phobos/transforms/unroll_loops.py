@@ -1,0 +1,339 @@
+"""`ph-unroll-loops`: several iterations of a loop at a time, so that their loads overlap.
+
+    scf.for %k = %thread to %n step %c256 { load x[%k]; ... }
+    -->
+    %next = scf.for %k = %thread to %n - 768 step %c1024 {
+      load x[%k]; ... load x[%k + 256]; ... load x[%k + 512]; ... load x[%k + 768]; ...
+    }
+    scf.for %k = %next to %n step %c256 { load x[%k]; ... }      // what is left
+
+A loop is unrolled as its `phobos.unroll` says (`for<unroll n>`; -1 is all iterations).
+Without one, a thread's own loop is unrolled if it reads tensors at places that depend on its
+counter and writes nothing: its loads are independent, and the assembler moves those of one
+basic block to the front. The order of all other operations stays, so results are the same to
+the last bit.
+
+Precondition: `ph-analyze-extents`, whose proofs hold for the copies. Postcondition: no
+`phobos.unroll` is left. Cost: one range analysis where a loop is unrolled, and the copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, gpu, memref, scf, vector
+from xdsl.dialects.builtin import (
+    FixedBitwidthType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    TensorType,
+)
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import MemoryEffectKind, get_effects
+
+from phobos.analysis.ranges import Ranges, analyze
+from phobos.diagnostics import Diagnostic, tell
+from phobos.dialects import tile
+from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels
+from phobos.ir.locations import error_at, location_of
+from phobos.ir.rewrite import insert_before
+
+UNROLL = "phobos.unroll"
+ALL = -1
+"""The factor that stands for all iterations."""
+GROUP = "fallback"
+
+NARROW_BYTES = 4
+NARROW_FACTOR = 8
+WIDE_FACTOR = 4
+"""Iterations at a time where the widest load of an iteration is up to NARROW_BYTES, or wider:
+some 32 to 64 bytes of a stream are then on their way for each thread, which is what a
+multiprocessor full of threads needs to keep memory busy."""
+_MAX_COPIED_OPS = 512
+_MAX_ITERATIONS = 4096
+
+
+@dataclass(frozen=True)
+class UnrollLoopsPass(ModulePass):
+    """Unrolls the loops that ask for it, and those whose loads gain by it."""
+
+    name = "ph-unroll-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Unrolls loops of every kernel of the module, inner ones first."""
+        for kernel in kernels(op):
+            loops = [loop for loop in kernel.walk(reverse=True) if isinstance(loop, scf.ForOp)]
+            chosen = [(loop, factor) for loop in loops if (factor := _factor(loop)) != 1]
+            if chosen:
+                _unroll_loops(kernel, chosen)
+
+
+def _factor(loop: scf.ForOp) -> int:
+    """How many iterations at a time: as asked for, else what the loop's loads suggest."""
+    asked = loop.attributes.pop(UNROLL, None)
+    if isinstance(asked, IntegerAttr):
+        return asked.value.data
+    return _suggested_factor(loop)
+
+
+def _unroll_loops(kernel: gpu.FuncOp, chosen: Sequence[tuple[scf.ForOp, int]]) -> None:
+    ranges = analyze(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
+    for loop, factor in chosen:
+        trips = _constant_trips(loop, ranges)
+        if factor == ALL and trips is None:
+            tell(
+                Diagnostic.warning(
+                    "this loop is not unrolled, since the number of its iterations is not a"
+                    " constant",
+                    location_of(loop),
+                    help="say how many iterations are done at a time, as in `for<unroll 4>`",
+                    group=GROUP,
+                )
+            )
+        elif trips is not None and (factor == ALL or trips <= factor):
+            _unroll_fully(loop, trips)
+        else:
+            _unroll_by(loop, factor, ranges)
+
+
+# ---- which loops
+
+
+def _suggested_factor(loop: scf.ForOp) -> int:
+    """What fits a thread's own loop that only reads; 1 for every other loop."""
+    body = list(loop.body.block.walk())
+    if not all(map(_only_reads, body)):
+        return 1
+    widest = max(map(_load_bytes, _streaming_loads(loop, body)), default=0)
+    if widest == 0:
+        return 1
+    factor = NARROW_FACTOR if widest <= NARROW_BYTES else WIDE_FACTOR
+    while factor > 1 and factor * len(body) > _MAX_COPIED_OPS:
+        factor //= 2
+    return factor
+
+
+def _only_reads(op: Operation) -> bool:
+    """Whether an op of a thread's own loop leaves memory and other threads alone."""
+    if isinstance(op, scf.IfOp | vector.LoadOp | vector.ReductionOp | vector.BitcastOp):
+        return True
+    if op.regions or any(isinstance(result.type, TensorType) for result in op.results):
+        return False
+    if op.name.startswith("collective."):
+        return False
+    effects = get_effects(op)
+    return effects is not None and all(effect.kind is MemoryEffectKind.READ for effect in effects)
+
+
+def _streaming_loads(
+    loop: scf.ForOp, body: Sequence[Operation]
+) -> list[memref.LoadOp | vector.LoadOp]:
+    """Reads of tensors at places that depend on the loop's counter."""
+    moving: set[SSAValue] = {loop.body.block.args[0]}
+    found: list[memref.LoadOp | vector.LoadOp] = []
+    for op in body:
+        if not moving.isdisjoint(op.operands):
+            moving.update(op.results)
+            mem = op.operands[0]
+            if isinstance(op, memref.LoadOp | vector.LoadOp) and not tile.is_shared(mem):
+                found.append(op)
+    return found
+
+
+def _load_bytes(op: memref.LoadOp | vector.LoadOp) -> int:
+    """What one access of a load moves."""
+    mem = op.operands[0].type
+    assert isinstance(mem, MemRefType)
+    element = mem.element_type
+    size = element.size if isinstance(element, FixedBitwidthType) else 1
+    return size * op.result.type.get_shape()[0] if isinstance(op, vector.LoadOp) else size
+
+
+# ---- bounds
+
+
+def _constant_trips(loop: scf.ForOp, ranges: Ranges) -> int | None:
+    """How often the body runs, if that is a constant."""
+    low, high, step = (ranges.of(bound).constant for bound in (loop.lb, loop.ub, loop.step))
+    if low is None or high is None or step is None or step < 1:
+        return None
+    return max(0, -(-(high - low) // step))
+
+
+def _has_rest(loop: scf.ForOp, factor: int, ranges: Ranges) -> bool:
+    """Whether iterations may be left when so many are done at a time."""
+    trips = _constant_trips(loop, ranges)
+    if trips is not None:
+        return trips % factor != 0
+    step = ranges.of(loop.step).constant
+    if step is None:
+        return True
+    group = step * factor
+    return not all(ranges.of(bound).divisible_by(group) for bound in (loop.lb, loop.ub))
+
+
+class _Writer:
+    """Puts integer arithmetic of a loop's counter type before the loop."""
+
+    def __init__(self, loop: scf.ForOp, ranges: Ranges):
+        self.loop = loop
+        self.type = loop.lb.type
+        limits = ranges.limits(self.type)
+        self.low, self.high = limits.low, limits.high
+
+    def add(self, op: Operation) -> SSAValue:
+        insert_before(self.loop, [op])
+        return op.results[0]
+
+    def constant(self, value: int) -> SSAValue:
+        assert isinstance(self.type, IndexType | IntegerType)
+        return self.add(arith.ConstantOp(IntegerAttr(value, self.type)))
+
+
+def _last_group(writer: _Writer, factor: int, ranges: Ranges) -> SSAValue:
+    """The bound below which a group of iterations is whole: ub - (factor - 1) * step.
+
+    It saturates at the type's lowest number instead of wrapping around.
+    """
+    loop = writer.loop
+    step = ranges.of(loop.step).constant
+    if step is not None:
+        back = (factor - 1) * step
+        bound = loop.ub
+        if ranges.of(bound).low < writer.low + back:
+            bound = writer.add(arith.MaxSIOp(bound, writer.constant(writer.low + back)))
+        return writer.add(arith.SubiOp(bound, writer.constant(back)))
+    back = writer.add(arith.MuliOp(loop.step, writer.constant(factor - 1)))
+    lowest = writer.constant(writer.low)
+    bound = writer.add(arith.MaxSIOp(loop.ub, writer.add(arith.AddiOp(lowest, back))))
+    fits = writer.add(arith.CmpiOp(loop.step, writer.constant(writer.high // factor), "sle"))
+    whole = writer.add(arith.SubiOp(bound, back))
+    return writer.add(arith.SelectOp(fits, whole, lowest))
+
+
+def _group_step(writer: _Writer, factor: int, ranges: Ranges) -> SSAValue:
+    step = ranges.of(writer.loop.step).constant
+    if step is not None:
+        return writer.constant(step * factor)
+    return writer.add(arith.MuliOp(writer.loop.step, writer.constant(factor)))
+
+
+# ---- copies
+
+
+def _copy_body(
+    loop: scf.ForOp, into: Block, counter: SSAValue, carried: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """Appends one iteration to a block; gives what it passes on."""
+    body = loop.body.block
+    known: dict[SSAValue, SSAValue] = dict(zip(body.args, (counter, *carried), strict=True))
+    passed: Sequence[SSAValue] = ()
+    for op in body.ops:
+        if isinstance(op, scf.YieldOp):
+            passed = op.operands
+        else:
+            into.add_op(op.clone(known))
+    return [known.get(value, value) for value in passed]
+
+
+def _unroll_fully(loop: scf.ForOp, trips: int) -> None:
+    """The iterations one after another, in place of the loop."""
+    if trips > _MAX_ITERATIONS:
+        raise error_at(
+            loop,
+            f"this loop has {trips} iterations, too many to unroll all of them",
+            help="say how many iterations are done at a time, as in `for<unroll 4>`",
+        )
+    straight = Block()
+    counter: SSAValue = loop.lb
+    values: list[SSAValue] = list(loop.iter_args)
+    for _ in range(trips):
+        values = _copy_body(loop, straight, counter, values)
+        counter = _add(straight, arith.AddiOp(counter, loop.step), loop)
+    block = loop.parent
+    assert block is not None
+    for op in list(straight.ops):
+        op.detach()
+        block.insert_op_before(op, loop)
+    _erase(loop, values)
+
+
+def _add(block: Block, op: Operation, loop: scf.ForOp) -> SSAValue:
+    op.location = loop.location
+    block.add_op(op)
+    return op.results[0]
+
+
+def _erase(loop: scf.ForOp, values: Sequence[SSAValue]) -> None:
+    """Removes a loop whose results are these values now."""
+    for result, value in zip(loop.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    loop.detach()
+    loop.erase()
+
+
+def _unroll_by(loop: scf.ForOp, factor: int, ranges: Ranges) -> None:
+    """Groups of `factor` iterations, then the loop itself for what is left."""
+    writer = _Writer(loop, ranges)
+    if factor * (ranges.of(loop.step).constant or 0) > writer.high:
+        return  # no counter could make two such steps
+    has_rest = _has_rest(loop, factor, ranges)
+    bound = _last_group(writer, factor, ranges) if has_rest else loop.ub
+    group_step = _group_step(writer, factor, ranges)
+    initial = [*loop.iter_args, loop.lb] if has_rest else list(loop.iter_args)
+    groups = scf.ForOp(
+        loop.lb, bound, group_step, initial, _group_body(loop, factor, ranges, group_step, has_rest)
+    )
+    insert_before(loop, [groups])
+    if not has_rest:
+        _erase(loop, groups.results)
+        return
+    *values, following = groups.results
+    # The counter may have gone past what its type holds: then nothing is left.
+    wrapped = writer.add(arith.CmpiOp(following, loop.lb, "slt"))
+    start = writer.add(arith.SelectOp(wrapped, loop.ub, following))
+    loop.operands = (start, loop.ub, loop.step, *values)
+
+
+def _group_body(
+    loop: scf.ForOp, factor: int, ranges: Ranges, group_step: SSAValue, has_rest: bool
+) -> Block:
+    """`factor` iterations; with `has_rest` the block passes on where the next group starts."""
+    counter_type = loop.lb.type
+    given = list(loop.body.block.args)
+    extra = [counter_type] if has_rest else []
+    body = Block(arg_types=[*(argument.type for argument in given), *extra])
+    for new, old in zip(body.args, given, strict=False):
+        new.name_hint = old.name_hint
+    first = body.args[0]
+    values: list[SSAValue] = list(body.args[1 : len(given)])
+    counter: SSAValue = first
+    for copy in range(factor):
+        if copy:
+            counter = _counter(body, loop, first, counter, copy, ranges)
+        values = _copy_body(loop, body, counter, values)
+    if has_rest:
+        values.append(_add(body, arith.AddiOp(first, group_step), loop))
+    end = scf.YieldOp(*values)
+    end.location = loop.location
+    body.add_op(end)
+    return body
+
+
+def _counter(
+    body: Block, loop: scf.ForOp, first: SSAValue, last: SSAValue, copy: int, ranges: Ranges
+) -> SSAValue:
+    """The counter of a later iteration of a group, from the first one where that is possible."""
+    step = ranges.of(loop.step).constant
+    if step is None:
+        return _add(body, arith.AddiOp(last, loop.step), loop)
+    counter_type = first.type
+    assert isinstance(counter_type, IndexType | IntegerType)
+    distance = _add(body, arith.ConstantOp(IntegerAttr(copy * step, counter_type)), loop)
+    return _add(body, arith.AddiOp(first, distance), loop)
