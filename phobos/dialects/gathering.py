@@ -1,4 +1,4 @@
-"""Tile accesses at places that a tile of subscripts names; part of the `tile` dialect.
+"""Tile accesses at places that tiles of subscripts name, and views; part of the `tile` dialect.
 
 Along an axis, an access either has a scalar subscript, the start of a span, or a tile of
 subscripts in the shape of the moved tile, one for each of its elements:
@@ -10,6 +10,7 @@ subscripts in the shape of the moved tile, one for each of its elements:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -19,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
+    NoneAttr,
     TensorType,
     i64,
 )
@@ -32,7 +34,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 _SUBSCRIPT_BITS = (32, 64)
@@ -117,5 +119,34 @@ def _check(name: str, mem: Attribute, indices: Sequence[SSAValue], tile: Attribu
             raise VerifyException(f"{name}: subscripts are i32 or i64, not {element}")
 
 
-GATHERING = (GatherOp, ScatterOp)
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """The elements of a shared buffer, row-major and dense, in another shape.
+
+    `%v = tile.view %b : memref<3x5xf32, #tile.shared> -> memref<15xf32, #tile.shared>`
+    """
+
+    name = "tile.view"
+
+    buffer = operand_def(MemRefType)
+    result = result_def(MemRefType)
+    traits = traits_def(Pure())
+    assembly_format = "$buffer attr-dict `:` type($buffer) `->` type($result)"
+
+    def __init__(self, buffer: SSAValue, result_type: MemRefType):
+        super().__init__(operands=[buffer], result_types=[result_type])
+
+    def verify_(self) -> None:
+        """Refuses another number of elements, other elements, and buffers with a layout."""
+        source = cast(MemRefType, self.buffer.type)
+        result = cast(MemRefType, self.result.type)
+        if prod(source.get_shape()) != prod(result.get_shape()):
+            raise VerifyException(f"tile.view of {source} does not give {result}")
+        if source.element_type != result.element_type:
+            raise VerifyException("tile.view does not convert elements")
+        if not isinstance(source.layout, NoneAttr) or not isinstance(result.layout, NoneAttr):
+            raise VerifyException("tile.view is of buffers that are row-major")
+
+
+GATHERING = (GatherOp, ScatterOp, ViewOp)
 """The ops of this file, for the dialect."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from phobos.diagnostics import Location
-from phobos.dialects.shaping import keeps_bits
 from phobos.frontend import ast
 from phobos.frontend.builtins import TileBuiltin
 from phobos.frontend.check_folds import FOLD_RULES, tile_argument
@@ -164,12 +163,6 @@ def _in_shape(checker: Checker, node: ast.Call, value: Expr, shape: tuple[int, .
             node.span,
             f"{value.type} has {prod(_shape(value))} elements, the new shape {prod(shape)}",
             help="the extents of the new shape multiply to as many elements",
-        )
-    if not keeps_bits(_shape(value), shape):
-        return checker.unsupported(
-            node.span,
-            f"a reshape between extents that are no powers of two, as here from"
-            f" {value.type} to [{', '.join(map(str, shape))}], is",
         )
     return Reshape(TileType(element_of(value.type), shape), ast.anchor(node), value)
 

@@ -11,10 +11,10 @@ from xdsl.ir import Operation, SSAValue
 from phobos.diagnostics import Location
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
-from phobos.dialects.gathering import GatherOp, ScatterOp
-from phobos.dialects.shaping import AxesAttr, IotaOp, ReshapeOp, TransposeOp
+from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
+from phobos.dialects.shaping import AxesAttr, IotaOp, ReshapeOp, TransposeOp, keeps_bits
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion
-from phobos.frontend.emit_types import type_attr
+from phobos.frontend.emit_types import buffer_attr, type_attr
 from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp
 from phobos.frontend.typed import Expr, Literal, Memory
@@ -38,9 +38,26 @@ def _transpose(emitter: Emitter, expr: Transpose) -> SSAValue:
 
 def _reshape(emitter: Emitter, expr: Reshape) -> SSAValue:
     value = emitter.expression(expr.value)
-    if expr.type == expr.value.type:
+    before, after = expr.value.type, expr.type
+    assert isinstance(before, TileType)
+    assert isinstance(after, TileType)
+    if before == after:
         return value
+    if not keeps_bits(before.shape, after.shape):
+        return _through_memory(emitter, value, before, after, expr.place)
     return emitter.value(ReshapeOp, (value,), type_attr(expr.type), expr.place)
+
+
+def _through_memory(
+    emitter: Emitter, value: SSAValue, before: TileType, after: TileType, place: Location
+) -> SSAValue:
+    """A reshape that no exchange of bits is: shared memory, read in the other shape."""
+    buffer = emitter.buffer(before, place)
+    zero = emitter.constant(0, INDEX, place)
+    emitter.add(tile.StoreOp, (value, buffer, *([zero] * len(before.shape))), (), place)
+    view = emitter.value(ViewOp, (buffer,), buffer_attr(after), place)
+    operands = (view, *([zero] * len(after.shape)))
+    return emitter.value(tile.LoadOp, operands, type_attr(after), place)
 
 
 def _iota(emitter: Emitter, expr: Iota) -> SSAValue:

@@ -171,14 +171,18 @@ class Emitter:
         """Where the elements of a tensor or of a variable that holds a tile are."""
         return self.tensors[symbol] if isinstance(symbol, TensorParameter) else self.buffers[symbol]
 
+    def buffer(self, type_: TileType, place: Location) -> SSAValue:
+        """Shared memory for a tile."""
+        return self.value(memref.AllocaOp, (), buffer_attr(type_), place, _NO_SIZES)
+
     def declare(self, variable: Variable, place: Location) -> None:
         """Brings a variable into being that has no value yet."""
         if variable.is_shared:
             assert isinstance(variable.type, TileType)
-            op = self.add(memref.AllocaOp, (), (buffer_attr(variable.type),), place, _NO_SIZES)
-            op.attributes[tile.POINTS] = _UNIT
-            op.results[0].name_hint = variable.name
-            self.buffers[variable] = op.results[0]
+            buffer = self.buffers[variable] = self.buffer(variable.type, place)
+            buffer.name_hint = variable.name
+            assert isinstance(buffer.owner, Operation)
+            buffer.owner.attributes[tile.POINTS] = _UNIT
         # A body that is emitted for a second time starts over.
         self.values.pop(variable, None)
         if not variable.is_rewritten:

@@ -35,7 +35,7 @@ from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
 from phobos.dialects.contraction import DotOp
-from phobos.dialects.gathering import GatherOp, ScatterOp
+from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
 from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
@@ -95,6 +95,8 @@ def _of_memory(mem: SSAValue, write: bool, element: _Place | None) -> _Access:
     if not tile.is_shared(mem):
         return _Access(mem, 0, 1, write, element)
     owner = mem.owner
+    if isinstance(owner, ViewOp):
+        return _of_memory(owner.buffer, write, element)
     if isinstance(owner, StageOp):
         # Stages are told apart by the protocol of the loop, not by their bytes.
         return _of_memory(owner.buffer, write, element)

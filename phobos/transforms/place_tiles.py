@@ -14,6 +14,7 @@ interval comparisons.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -23,6 +24,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
+from phobos.dialects.gathering import ViewOp
 from phobos.ir.kernel import kernels
 
 OFFSET = "tile.offset"
@@ -99,12 +101,20 @@ def _lives(kernel: gpu.FuncOp) -> list[Buffer]:
     for op in number:
         if not isinstance(op, memref.AllocaOp) or not tile.is_shared(op.memref):
             continue
-        uses = [_visible_from(use.operation, op) for use in op.memref.uses]
+        uses = [_visible_from(user, op) for user in _users(op.memref)]
         ends = [max(number[user], _last_inside(user, number)) for user in uses]
         buffers.append(
             Buffer(op, buffer_bytes(op.memref), number[op], max(ends, default=number[op]))
         )
     return buffers
+
+
+def _users(buffer: SSAValue) -> Iterator[Operation]:
+    """What uses a buffer, itself or through views."""
+    for use in buffer.uses:
+        yield use.operation
+        if isinstance(use.operation, ViewOp):
+            yield from _users(use.operation.result)
 
 
 def _visible_from(user: Operation, alloc: Operation) -> Operation:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx, tile
+from phobos.dialects.gathering import ViewOp
 from phobos.dialects.ptx import B32
 from phobos.dialects.staging import StageOp
 from phobos.ir.kernel import kernel_name
@@ -132,6 +133,8 @@ def _shared_address(
 def shared_base(low: Lowering, mem: SSAValue) -> tuple[SSAValue, int]:
     """The address of the CTA's shared memory, and a buffer's offset in it."""
     owner = mem.owner
+    if isinstance(owner, ViewOp):
+        return shared_base(low, owner.buffer)
     if isinstance(owner, StageOp):
         base, start = shared_base(low, owner.buffer)
         stage = low.scalar(owner.index)

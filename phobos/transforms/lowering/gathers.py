@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
-from phobos.dialects.gathering import GatherOp, ScatterOp
+from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
 from phobos.layout.queries import register_coordinates
 from phobos.transforms.lowering.accesses import join, load, part_of, store
 from phobos.transforms.lowering.addresses import Address, extent, owner_predicate
@@ -134,7 +134,12 @@ def _scatter(low: Lowering, op: Operation) -> None:
             store(low, address, access.kind, part, guard)
 
 
+def _view(low: Lowering, op: Operation) -> None:
+    """A buffer has its place already; accesses compute from it."""
+
+
 HANDLERS: dict[type[Operation], Handler] = {
     GatherOp: _gather,
     ScatterOp: _scatter,
+    ViewOp: _view,
 }

@@ -45,6 +45,9 @@ kernel k(X: tensor<{type_}>[M, N], Y: tensor<{type_}>[{columns}, {rows}]) {{
         ((5, 7), (5, 1, 7)),
         ((5, 1, 8), (5, 8)),
         ((32,), (1, 32)),
+        ((3, 5), (15,)),
+        ((12, 10), (8, 15)),
+        ((7, 4), (4, 7)),
     ],
 )
 def test_reshape(before: tuple[int, ...], after: tuple[int, ...]) -> None:
