@@ -184,21 +184,28 @@ class _Run:
     def build(self) -> ModuleOp:
         from xdsl.dialects.builtin import IntegerAttr, i32
 
+        from phobos.driver.index_width import WIDE_INDEX, needs_wide_index
         from phobos.frontend import FrontendOptions, to_ir
         from phobos.ir.kernel import EXTENT_MULTIPLE
 
         options = self.options
-        with self.timed("frontend", "in the front end"):
-            module = to_ir(
+
+        def translate(index_bits: int | None) -> ModuleOp:
+            return to_ir(
                 self.text,
                 self.result.name,
                 FrontendOptions(
                     constants=dict(options.constants),
                     kernel=options.kernel,
-                    index_bits=options.index_bits,
+                    index_bits=index_bits,
                     sources=self.result.sources,
                 ),
             )
+
+        with self.timed("frontend", "in the front end"):
+            module = translate(options.index_bits)
+            if options.index_bits != WIDE_INDEX and needs_wide_index(module, options.chip):
+                module = translate(WIDE_INDEX)
         module.attributes[EXTENT_MULTIPLE] = IntegerAttr(options.extent_multiple, i32)
         self.verify(module)
         self.keep(Level.TILE, module)

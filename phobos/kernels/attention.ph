@@ -8,7 +8,6 @@
 
 @autotune(BLOCK_M in [64, 128], BLOCK_N in [64, 128], D in [64, 128], CAUSAL in [0, 1])
 @launch(128)
-@tensorcore
 @dynshared
 @pipeline
 kernel attention(

@@ -5,7 +5,6 @@
 
 @autotune(TILE_M in [128, 256], TILE_N in [128, 256], TILE_K in [32, 64])
 @launch(128)
-@tensorcore
 @dynshared
 @pipeline
 kernel gemm(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f16>[M, N], alpha: f32, beta: f32) {

@@ -218,6 +218,10 @@ ALL = (
         "gemm_fp32.ph", "gemm", gemm, whole_tiles, {"alpha": 1.25, "beta": -0.5}, extents=(1, 5),
         absolute=2e-5,
     ),
+    Example(
+        "gemm_fp16tc_fp32acc.ph", "gemm", gemm, whole_tiles, {"alpha": 1.25, "beta": -0.5},
+        extents=(1, 5), absolute=2e-3, relative=2e-3,
+    ),
     Example("softmax.ph", "softmax", softmax, row_in_a_block, relative=1e-5),
     Example(
         "layernorm.ph", "layernorm", layernorm, row_in_a_block, {"epsilon": 1e-3}, absolute=1e-5,

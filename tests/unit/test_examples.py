@@ -89,7 +89,7 @@ def test_an_extent_multiple_of_1_serves_all_extents(example: Example) -> None:
 
 
 def test_gemm_refuses_extents_that_break_its_promise() -> None:
-    (example,) = (one for one in ALL if one.kernel == "gemm")
+    (example,) = (one for one in ALL if one.file == "gemm_fp32.ph")
     module = compiled(example, "sm_80", 32)
     with pytest.raises(phobos.PhobosError, match=r"@aligned\(M = 32\), and M is 33"):
         run_case(module, "gemm", example.case({"M": 33, "N": 64, "K": 4}), "emulator")
