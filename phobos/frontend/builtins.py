@@ -9,23 +9,20 @@ translate yet: a use of it stops with an error that says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-from xdsl.dialects import arith, math
-from xdsl.ir import Operation
 
 from phobos.frontend import ast
+from phobos.frontend.record import Record, record
 from phobos.frontend.types import I32, Kind, ScalarType
 
 _FLOAT_ONLY = "floats"
 _INTEGER_ONLY = "integers"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Elementwise:
+@record
+class Elementwise(Record):
     """A built-in that is one operation on scalars, runs and tiles alike.
 
-    `ops` gives the operation for each kind of element that is allowed; None where the value
+    `ops` names the operation for each kind of element that is allowed; None where the value
     itself is the answer. The operands are first brought to one type, which is the result's
     unless `result` names another that it is converted to.
     """
@@ -33,7 +30,7 @@ class Elementwise:
     name: str
     arity: int
     usage: str
-    ops: Mapping[Kind, type[Operation] | None]
+    ops: Mapping[Kind, str | None]
     result: ScalarType | None = None
 
     @property
@@ -44,17 +41,15 @@ class Elementwise:
         return _FLOAT_ONLY if Kind.SIGNED not in self.ops else "numbers"
 
 
-def _integers(
-    signed: type[Operation], unsigned: type[Operation] | None
-) -> dict[Kind, type[Operation] | None]:
+def _integers(signed: str, unsigned: str | None) -> dict[Kind, str | None]:
     return {Kind.SIGNED: signed, Kind.INDEX: signed, Kind.UNSIGNED: unsigned}
 
 
-def _float(op: type[Operation]) -> dict[Kind, type[Operation] | None]:
+def _float(op: str) -> dict[Kind, str | None]:
     return {Kind.FLOAT: op}
 
 
-def _bits(op: type[Operation]) -> dict[Kind, type[Operation] | None]:
+def _bits(op: str) -> dict[Kind, str | None]:
     return {Kind.SIGNED: op, Kind.UNSIGNED: op}
 
 
@@ -64,42 +59,42 @@ _ELEMENTWISE = (
         "min",
         2,
         "min(a, b)",
-        {**_integers(arith.MinSIOp, arith.MinUIOp), **_float(arith.MinnumfOp)},
+        {**_integers("arith.minsi", "arith.minui"), **_float("arith.minnumf")},
     ),
     Elementwise(
         "max",
         2,
         "max(a, b)",
-        {**_integers(arith.MaxSIOp, arith.MaxUIOp), **_float(arith.MaxnumfOp)},
+        {**_integers("arith.maxsi", "arith.maxui"), **_float("arith.maxnumf")},
     ),
-    Elementwise("minnan", 2, "minnan(a, b)", _float(arith.MinimumfOp)),
-    Elementwise("maxnan", 2, "maxnan(a, b)", _float(arith.MaximumfOp)),
-    Elementwise("abs", 1, "abs(x)", {**_integers(math.AbsIOp, None), **_float(math.AbsFOp)}),
-    Elementwise("floor", 1, "floor(x)", _float(math.FloorOp)),
-    Elementwise("ceil", 1, "ceil(x)", _float(math.CeilOp)),
+    Elementwise("minnan", 2, "minnan(a, b)", _float("arith.minimumf")),
+    Elementwise("maxnan", 2, "maxnan(a, b)", _float("arith.maximumf")),
+    Elementwise("abs", 1, "abs(x)", {**_integers("math.absi", None), **_float("math.absf")}),
+    Elementwise("floor", 1, "floor(x)", _float("math.floor")),
+    Elementwise("ceil", 1, "ceil(x)", _float("math.ceil")),
     # Ties go to the even neighbour.
-    Elementwise("round", 1, "round(x)", _float(math.RoundEvenOp)),
-    Elementwise("trunc", 1, "trunc(x)", _float(math.TruncOp)),
-    Elementwise("sqrt", 1, "sqrt(x)", _float(math.SqrtOp)),
-    Elementwise("rsqrt", 1, "rsqrt(x)", _float(math.RsqrtOp)),
-    Elementwise("exp", 1, "exp(x)", _float(math.ExpOp)),
-    Elementwise("exp2", 1, "exp2(x)", _float(math.Exp2Op)),
-    Elementwise("log", 1, "log(x)", _float(math.LogOp)),
-    Elementwise("log2", 1, "log2(x)", _float(math.Log2Op)),
-    Elementwise("sin", 1, "sin(x)", _float(math.SinOp)),
-    Elementwise("cos", 1, "cos(x)", _float(math.CosOp)),
-    Elementwise("tanh", 1, "tanh(x)", _float(math.TanhOp)),
-    Elementwise("fma", 3, "fma(a, b, c)", _float(math.FmaOp)),
-    Elementwise("popcount", 1, "popcount(x)", _bits(math.CtPopOp), result=I32),
-    Elementwise("clz", 1, "clz(x)", _bits(math.CountLeadingZerosOp), result=I32),
+    Elementwise("round", 1, "round(x)", _float("math.roundeven")),
+    Elementwise("trunc", 1, "trunc(x)", _float("math.trunc")),
+    Elementwise("sqrt", 1, "sqrt(x)", _float("math.sqrt")),
+    Elementwise("rsqrt", 1, "rsqrt(x)", _float("math.rsqrt")),
+    Elementwise("exp", 1, "exp(x)", _float("math.exp")),
+    Elementwise("exp2", 1, "exp2(x)", _float("math.exp2")),
+    Elementwise("log", 1, "log(x)", _float("math.log")),
+    Elementwise("log2", 1, "log2(x)", _float("math.log2")),
+    Elementwise("sin", 1, "sin(x)", _float("math.sin")),
+    Elementwise("cos", 1, "cos(x)", _float("math.cos")),
+    Elementwise("tanh", 1, "tanh(x)", _float("math.tanh")),
+    Elementwise("fma", 3, "fma(a, b, c)", _float("math.fma")),
+    Elementwise("popcount", 1, "popcount(x)", _bits("math.ctpop"), result=I32),
+    Elementwise("clz", 1, "clz(x)", _bits("math.ctlz"), result=I32),
 )
 
 ELEMENTWISE: dict[str, Elementwise] = {row.name: row for row in _ELEMENTWISE}
 """The elementwise built-ins by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Special:
+@record
+class Special(Record):
     """A built-in with a rule of its own; `usage` shows how it is called."""
 
     name: str
@@ -132,8 +127,8 @@ SPECIAL: dict[str, Special] = {row.name: row for row in _SPECIAL}
 """The built-ins that have a rule of their own, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class TileBuiltin:
+@record
+class TileBuiltin(Record):
     """A built-in that folds, moves or makes tiles; `most` is None if arguments have no limit."""
 
     name: str
@@ -179,8 +174,8 @@ SHUFFLES = {"shuffle": "idx", "shuffle_xor": "xor", "shuffle_up": "up", "shuffle
 """The dialect's word for each shuffle."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+@record
+class Fold(Record):
     """A collective: its word in the dialect for signed and float, unsigned and bool operands.
 
     None where it has no meaning for such operands.

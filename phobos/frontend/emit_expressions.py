@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from xdsl.dialects import arith, memref, vector
+from xdsl.dialects import arith, get_all_dialects, memref, vector
 from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, VectorType, i32, i64
 from xdsl.dialects.scf import IfOp, YieldOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 
 from phobos.dialects import collective, ctx, tile
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion, prefix
@@ -143,10 +144,17 @@ def _spread(emitter: Emitter, expr: Spread) -> SSAValue:
 
 
 def _apply(emitter: Emitter, expr: Apply) -> SSAValue:
-    kind = expr.builtin.ops[element_of(expr.type).kind]
-    assert kind is not None, "a built-in that is the identity makes no node"
+    name = expr.builtin.ops[element_of(expr.type).kind]
+    assert name is not None, "a built-in that is the identity makes no node"
     arguments = [emitter.expression(argument) for argument in expr.arguments]
-    return emitter.value(kind, arguments, type_attr(expr.type), expr.place)
+    return emitter.value(_operation(name), arguments, type_attr(expr.type), expr.place)
+
+
+@cache
+def _operation(name: str) -> type[Operation]:
+    """The operation of a name like `math.exp`; its dialect is imported when it is first used."""
+    dialect = get_all_dialects()[Dialect.split_name(name)[0]]()
+    return next(kind for kind in dialect.operations if kind.name == name)
 
 
 def _select(emitter: Emitter, expr: Select) -> SSAValue:

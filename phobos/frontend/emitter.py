@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from xdsl.dialects import arith, memref, tensor, vector
+from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import DenseArrayBase, FileLineColLoc, UnitAttr, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
@@ -233,6 +233,8 @@ class Emitter:
         if place is None:
             return self.values[variable]
         if isinstance(variable.type, TileType) and variable.role is Role.VAR:
+            from xdsl.dialects import tensor  # imported by few programs
+
             value = self.value(tensor.EmptyOp, (), type_attr(variable.type), place)
         else:
             # The result of a function before its `return`, which always comes.

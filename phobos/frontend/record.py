@@ -1,4 +1,4 @@
-"""Records: what the nodes of the syntax tree and of the checked program are made of.
+"""Records: what the front end's trees and tables are made of.
 
 The two trees have a hundred kinds of node, and every process that compiles defines them all.
 A frozen dataclass generates six methods for each, which together takes longer than compiling a

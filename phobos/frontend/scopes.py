@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from phobos.diagnostics import Location
 from phobos.frontend import ast
 from phobos.frontend.builtins import BUILTIN_FUNCTIONS
+from phobos.frontend.record import Record, record
 from phobos.frontend.typed import TensorParameter, Variable
 from phobos.frontend.types import NAMED
 
 
-@dataclass(frozen=True, slots=True)
-class NamedConstant:
+@record
+class NamedConstant(Record):
     """An `@autotune` name, or a dim of a function's tile parameter: a constant index."""
 
     name: str
@@ -21,8 +21,8 @@ class NamedConstant:
     declared: Location
 
 
-@dataclass(frozen=True, slots=True)
-class NamedExtent:
+@record
+class NamedExtent(Record):
     """A dim name that the launch gives its value: the size of `tensor` along `axis`."""
 
     name: str
@@ -31,16 +31,16 @@ class NamedExtent:
     declared: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Poisoned:
+@record
+class Poisoned(Record):
     """A name whose declaration has an error; its uses report nothing more."""
 
     name: str
     declared: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+@record
+class Builtin(Record):
     """A built-in function, a conversion, `ctx`, `inf` or `nan`."""
 
     name: str

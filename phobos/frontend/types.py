@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from phobos.frontend.record import Record, record
+
 
 class Kind(Enum):
     """What a scalar type is at heart."""
@@ -29,8 +31,8 @@ _INTEGERS = frozenset({Kind.SIGNED, Kind.UNSIGNED, Kind.INDEX, Kind.WEAK_INT})
 _FLOATS = frozenset({Kind.FLOAT, Kind.WEAK_FLOAT})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScalarType:
+@record
+class ScalarType(Record):
     """One of the scalar types; there is one object for each, compared by identity.
 
     `bits` is 0 where the type alone does not say: `index` and the weak types.
@@ -179,8 +181,8 @@ def default_of(scalar: ScalarType) -> ScalarType:
             return scalar
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+@record
+class Mismatch(Record):
     """Why two types do not go together, and what to write instead."""
 
     reason: str

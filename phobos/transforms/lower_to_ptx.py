@@ -15,9 +15,9 @@ but `ptx` is left. Cost: one sweep, about 8 us an instruction made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
@@ -30,21 +30,6 @@ from phobos.dialects.ptx import B64, InstructionBuilder, Parameter
 from phobos.ir.kernel import argument_name, index_bits_of, kernel_name, threads_of
 from phobos.ir.locations import error_at
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
-from phobos.transforms.lowering import (
-    accesses,
-    collectives,
-    control,
-    conversions,
-    dots,
-    elementwise,
-    folds,
-    functions,
-    gathers,
-    position,
-    runs,
-    scans,
-    tiles,
-)
 from phobos.transforms.lowering.addresses import shared_symbol
 from phobos.transforms.lowering.registers import Kind, kind_of
 from phobos.transforms.lowering.state import Handler, Lowering, TensorParameter
@@ -87,24 +72,34 @@ def _replace_module(module: gpu.ModuleOp, target: Chip) -> None:
     module.erase()
 
 
+_FAMILIES = (
+    "position",
+    "tiles",
+    "elementwise",
+    "accesses",
+    "control",
+    "conversions",
+    "collectives",
+    "folds",
+    "dots",
+    "math_instructions",
+    "functions",
+    "runs",
+    "gathers",
+    "scans",
+)
+"""Modules of phobos.transforms.lowering, those that most kernels need first."""
+
+
 @cache
-def _handlers() -> Mapping[type[Operation], Handler]:
-    families = (
-        position,
-        elementwise,
-        functions,
-        conversions,
-        folds,
-        gathers,
-        dots,
-        control,
-        accesses,
-        tiles,
-        runs,
-        scans,
-        collectives,
-    )
-    return {cls: handler for family in families for cls, handler in family.HANDLERS.items()}
+def _handler(kind: type[Operation]) -> Handler | None:
+    """What lowers the ops of a class; families are imported one by one until one knows it."""
+    for family in _FAMILIES:
+        module = import_module(f"phobos.transforms.lowering.{family}")
+        handler = module.HANDLERS.get(kind)
+        if handler is not None:
+            return handler
+    return None
 
 
 def lower_kernel(kernel: gpu.FuncOp, target: Chip) -> list[Operation]:
@@ -113,7 +108,7 @@ def lower_kernel(kernel: gpu.FuncOp, target: Chip) -> list[Operation]:
     entry = _entry(kernel, parameters)
     entry.location = kernel.location
     builder = InstructionBuilder(entry.body, kernel.location)
-    low = Lowering(kernel, builder, target, _handlers())
+    low = Lowering(kernel, builder, target, _handler)
     for argument, kinds in zip(kernel.body.blocks[0].args, readers, strict=True):
         _read_argument(low, argument, kinds)
     low.block(kernel.body.blocks[0])

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import gpu, math, scf
+from xdsl.dialects import gpu, scf
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -135,7 +135,7 @@ class _Search:
                 self._load(op, axes)
             case tile.SelectOp():
                 pass
-            case math.AbsFOp() | math.AbsIOp() if self.kind is ReduceKind.MAX:
+            case Operation(name="math.absf" | "math.absi") if self.kind is ReduceKind.MAX:
                 pass  # 0 is the least of what is left
             case tile.BroadcastOp():
                 assert isinstance(op.value.type, TensorType)

@@ -2,4 +2,5 @@
 
 `state` holds what a sweep carries, `registers` says how a type lives in registers, and the other
 modules each give a table `HANDLERS`: op class -> function that emits its instructions.
+A family is imported when a kernel has an op that it lowers.
 """

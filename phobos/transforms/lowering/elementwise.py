@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -25,7 +25,7 @@ from phobos.transforms.lowering.state import Handler, Lowering
 Rule = Callable[[Lowering, Operation, Kind, tuple[SSAValue, ...]], SSAValue]
 
 
-def _apply(rule: Rule) -> Handler:
+def apply(rule: Rule) -> Handler:
     """Runs a rule over the elements of an op; equal operands are computed once."""
 
     def handler(low: Lowering, op: Operation) -> None:
@@ -50,9 +50,10 @@ def _native_half(low: Lowering, kind: Kind, needs_f16: str | None, needs_bf16: s
     return low.chip.has(needs_bf16 if kind is BF16 else needs_f16)
 
 
-def _through_f32(
+def through_f32(
     low: Lowering, kind: Kind, row: tuple[SSAValue, ...], emit: Callable[..., SSAValue]
 ) -> SSAValue:
+    """An operation on halves that `emit` computes in f32."""
     wide = [widen_half(low, value, kind) for value in row]
     return narrow_to_half(low, emit(*wide), kind)
 
@@ -65,7 +66,7 @@ def _float_arithmetic(cls: type[Instruction]) -> Rule:
             return low.build.emit(cls, kind.name, *row)
         if _native_half(low, kind, None, "has_bf16_arithmetic"):
             return low.build.emit(cls, f"rn.{kind.name}", *row)
-        return _through_f32(low, kind, row, lambda *w: low.build.emit(cls, "rn.f32", *w))
+        return through_f32(low, kind, row, lambda *w: low.build.emit(cls, "rn.f32", *w))
 
     return rule
 
@@ -91,7 +92,7 @@ def _float_extremum(cls: type[Instruction], propagate_nan: bool) -> Rule:
         if _native_half(low, kind, "has_half_minmax", "has_bf16"):
             suffix = f"NaN.{kind.name}" if propagate_nan else kind.name
             return low.build.emit(cls, suffix, *row)
-        return _through_f32(low, kind, row, lambda a, b: in_f32(low, a, b))
+        return through_f32(low, kind, row, lambda a, b: in_f32(low, a, b))
 
     return rule
 
@@ -103,7 +104,7 @@ def _nan_fix(low: Lowering, kind: Kind, a: SSAValue, b: SSAValue, result: SSAVal
     return low.build.emit(ptx.SelpOp, kind.untyped, result, nan, ordered)
 
 
-def _sign_rule(cls: type[Instruction]) -> Rule:
+def sign_rule(cls: type[Instruction]) -> Rule:
     """neg and abs: operations on the sign bit, exact in every type."""
     masks = {ptx.NegOp: (ptx.XorOp, 0x8000), ptx.AbsOp: (ptx.AndOp, 0x7FFF)}
     bit_op, mask = masks[cls]
@@ -114,25 +115,6 @@ def _sign_rule(cls: type[Instruction]) -> Rule:
         return low.build.emit(cls, kind.name, row[0])
 
     return rule
-
-
-def _unary_in_f32(cls: type[Instruction], f32: str, f64: str) -> Rule:
-    """A function that has f32 and f64 instructions; halves go through f32."""
-
-    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
-        if kind is F64:
-            return low.build.emit(cls, f64, row[0])
-        if kind is F32:
-            return low.build.emit(cls, f32, row[0])
-        return _through_f32(low, kind, row, lambda a: low.build.emit(cls, f32, a))
-
-    return rule
-
-
-def _fma(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
-    if kind is BF16 and not low.chip.has_bf16:
-        raise error_at(op, "fma of bf16 needs sm_80 or newer; convert to f32 first")
-    return low.build.emit(ptx.FmaOp, f"rn.{kind.name}", *row)
 
 
 _FLOAT_PREDICATES = {
@@ -182,7 +164,7 @@ def _wide_name(kind: Kind, *, signed: bool) -> str:
     return f"{'s' if signed else 'u'}{max(32, kind.bits)}"
 
 
-def _clean_integer(cls: type[Instruction], *, signed: bool) -> Rule:
+def clean_integer(cls: type[Instruction], *, signed: bool) -> Rule:
     """An op that looks at the whole value, so narrow operands are extended first."""
 
     def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
@@ -238,19 +220,6 @@ def _compare_integer(
     signed = number < _FIRST_UNSIGNED
     cleaned = (clean(low, value, kind, signed=signed) for value in row)
     return low.build.emit(ptx.SetpOp, f"{comparison}.{_wide_name(kind, signed=signed)}", *cleaned)
-
-
-def _count(cls: type[Instruction]) -> Rule:
-    """popc and clz: PTX counts in 32 bits; the result has the operand's width."""
-
-    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
-        value = clean(low, row[0], kind, signed=False)
-        result = low.build.emit(cls, kind.untyped, value)
-        if cls is ptx.ClzOp and kind.is_narrow_int:
-            result = low.build.emit(ptx.SubOp, "s32", result, 32 - kind.bits)
-        return low.build.emit(ptx.CvtOp, "u64.u32", result) if kind.bits == 64 else result
-
-    return rule
 
 
 def _select(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
@@ -328,31 +297,24 @@ _RULES: dict[type[Operation], Rule] = {
     arith.AddfOp: _float_arithmetic(ptx.AddOp),
     arith.SubfOp: _float_arithmetic(ptx.SubOp),
     arith.MulfOp: _float_arithmetic(ptx.MulOp),
-    arith.NegfOp: _sign_rule(ptx.NegOp),
-    math.AbsFOp: _sign_rule(ptx.AbsOp),
+    arith.NegfOp: sign_rule(ptx.NegOp),
     arith.MaxnumfOp: _float_extremum(ptx.MaxOp, propagate_nan=False),
     arith.MinnumfOp: _float_extremum(ptx.MinOp, propagate_nan=False),
     arith.MaximumfOp: _float_extremum(ptx.MaxOp, propagate_nan=True),
     arith.MinimumfOp: _float_extremum(ptx.MinOp, propagate_nan=True),
-    math.FloorOp: _unary_in_f32(ptx.CvtOp, "rmi.f32.f32", "rmi.f64.f64"),
-    math.CeilOp: _unary_in_f32(ptx.CvtOp, "rpi.f32.f32", "rpi.f64.f64"),
-    math.RoundEvenOp: _unary_in_f32(ptx.CvtOp, "rni.f32.f32", "rni.f64.f64"),
-    math.TruncOp: _unary_in_f32(ptx.CvtOp, "rzi.f32.f32", "rzi.f64.f64"),
-    math.FmaOp: _fma,
     arith.CmpfOp: _compare_float,
     CmpFOp: _compare_float,
     arith.AddiOp: _integer(ptx.AddOp),
     arith.SubiOp: _integer(ptx.SubOp),
     arith.MuliOp: _integer(ptx.MulOp, "lo."),
-    arith.DivSIOp: _clean_integer(ptx.DivOp, signed=True),
-    arith.DivUIOp: _clean_integer(ptx.DivOp, signed=False),
-    arith.RemSIOp: _clean_integer(ptx.RemOp, signed=True),
-    arith.RemUIOp: _clean_integer(ptx.RemOp, signed=False),
-    arith.MinSIOp: _clean_integer(ptx.MinOp, signed=True),
-    arith.MaxSIOp: _clean_integer(ptx.MaxOp, signed=True),
-    arith.MinUIOp: _clean_integer(ptx.MinOp, signed=False),
-    arith.MaxUIOp: _clean_integer(ptx.MaxOp, signed=False),
-    math.AbsIOp: _clean_integer(ptx.AbsOp, signed=True),
+    arith.DivSIOp: clean_integer(ptx.DivOp, signed=True),
+    arith.DivUIOp: clean_integer(ptx.DivOp, signed=False),
+    arith.RemSIOp: clean_integer(ptx.RemOp, signed=True),
+    arith.RemUIOp: clean_integer(ptx.RemOp, signed=False),
+    arith.MinSIOp: clean_integer(ptx.MinOp, signed=True),
+    arith.MaxSIOp: clean_integer(ptx.MaxOp, signed=True),
+    arith.MinUIOp: clean_integer(ptx.MinOp, signed=False),
+    arith.MaxUIOp: clean_integer(ptx.MaxOp, signed=False),
     arith.AndIOp: _bitwise(ptx.AndOp),
     arith.OrIOp: _bitwise(ptx.OrOp),
     arith.XOrIOp: _bitwise(ptx.XorOp),
@@ -361,12 +323,10 @@ _RULES: dict[type[Operation], Rule] = {
     arith.ShRUIOp: _shift_right(signed=False),
     arith.CmpiOp: _compare_integer,
     CmpIOp: _compare_integer,
-    math.CtPopOp: _count(ptx.PopcOp),
-    math.CountLeadingZerosOp: _count(ptx.ClzOp),
 }
 
 HANDLERS: dict[type[Operation], Handler] = {
-    **{cls: _apply(rule) for cls, rule in _RULES.items()},
+    **{cls: apply(rule) for cls, rule in _RULES.items()},
     arith.SelectOp: _select_any,
     tile.SelectOp: _select_any,
     arith.ConstantOp: _constant,

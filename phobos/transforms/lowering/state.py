@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import gpu
@@ -44,7 +44,7 @@ class Lowering:
         kernel: gpu.FuncOp,
         builder: InstructionBuilder,
         chip: Chip,
-        handlers: Mapping[type[Operation], Handler],
+        handler_of: Callable[[type[Operation]], Handler | None],
     ):
         self.kernel = kernel
         self.build = builder
@@ -53,7 +53,7 @@ class Lowering:
         self.threads = threads_of(kernel)
         self.tensors: dict[SSAValue, TensorParameter] = {}
         self._shares: dict[SSAValue, Share] = {}
-        self._handlers = handlers
+        self._handler_of = handler_of
         # Made in the first block, so that they dominate every use; what is unused goes later.
         self.thread = builder.sreg("tid.x")
         self.lane = builder.emit(ptx.AndOp, "b32", self.thread, 31)
@@ -63,9 +63,9 @@ class Lowering:
 
     def block(self, block: Block) -> None:
         """Lowers the ops of a block in order."""
-        handlers, build = self._handlers, self.build
+        handler_of, build = self._handler_of, self.build
         for op in block.ops:
-            handler = handlers.get(type(op))
+            handler = handler_of(type(op))
             if handler is None:
                 raise error_at(op, f"`{op.name}` is not supported yet by the PTX back end")
             build.location = op.location

@@ -1,0 +1,67 @@
+"""Functions of the math dialect that are one instruction, or two."""
+
+from __future__ import annotations
+
+from xdsl.dialects import math
+from xdsl.ir import Operation, SSAValue
+
+from phobos.dialects import ptx
+from phobos.dialects.ptx import Instruction
+from phobos.ir.locations import error_at
+from phobos.transforms.lowering.conversions import clean
+from phobos.transforms.lowering.elementwise import (
+    Rule,
+    apply,
+    clean_integer,
+    sign_rule,
+    through_f32,
+)
+from phobos.transforms.lowering.registers import BF16, F32, F64, Kind
+from phobos.transforms.lowering.state import Handler, Lowering
+
+
+def _in_f32(cls: type[Instruction], f32: str, f64: str) -> Rule:
+    """A function that has f32 and f64 instructions; halves go through f32."""
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        if kind is F64:
+            return low.build.emit(cls, f64, row[0])
+        if kind is F32:
+            return low.build.emit(cls, f32, row[0])
+        return through_f32(low, kind, row, lambda a: low.build.emit(cls, f32, a))
+
+    return rule
+
+
+def _fma(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    if kind is BF16 and not low.chip.has_bf16:
+        raise error_at(op, "fma of bf16 needs sm_80 or newer; convert to f32 first")
+    return low.build.emit(ptx.FmaOp, f"rn.{kind.name}", *row)
+
+
+def _count(cls: type[Instruction]) -> Rule:
+    """popc and clz: PTX counts in 32 bits; the result has the operand's width."""
+
+    def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+        value = clean(low, row[0], kind, signed=False)
+        result = low.build.emit(cls, kind.untyped, value)
+        if cls is ptx.ClzOp and kind.is_narrow_int:
+            result = low.build.emit(ptx.SubOp, "s32", result, 32 - kind.bits)
+        return low.build.emit(ptx.CvtOp, "u64.u32", result) if kind.bits == 64 else result
+
+    return rule
+
+
+_RULES: dict[type[Operation], Rule] = {
+    math.AbsFOp: sign_rule(ptx.AbsOp),
+    math.AbsIOp: clean_integer(ptx.AbsOp, signed=True),
+    math.FloorOp: _in_f32(ptx.CvtOp, "rmi.f32.f32", "rmi.f64.f64"),
+    math.CeilOp: _in_f32(ptx.CvtOp, "rpi.f32.f32", "rpi.f64.f64"),
+    math.RoundEvenOp: _in_f32(ptx.CvtOp, "rni.f32.f32", "rni.f64.f64"),
+    math.TruncOp: _in_f32(ptx.CvtOp, "rzi.f32.f32", "rzi.f64.f64"),
+    math.FmaOp: _fma,
+    math.CtPopOp: _count(ptx.PopcOp),
+    math.CountLeadingZerosOp: _count(ptx.ClzOp),
+}
+
+HANDLERS: dict[type[Operation], Handler] = {cls: apply(rule) for cls, rule in _RULES.items()}
