@@ -25,11 +25,12 @@ from tests.unit.emulator.form_table import all_forms  # noqa: E402
 from tests.unit.emulator.forms import (  # noqa: E402
     APPROXIMATE,
     COUNT,
+    THREADS,
     Form,
-    bits_of,
     digest,
     module_text,
     operands_of,
+    result_array,
 )
 from tests.unit.emulator.matrix_forms import (  # noqa: E402
     MATRIX_FORMS,
@@ -41,8 +42,6 @@ from tests.unit.emulator.matrix_forms import (  # noqa: E402
 
 SAMPLES = 2500
 """Results of a form that `--samples` keeps."""
-
-_THREADS = 256
 
 
 class Driver:
@@ -103,10 +102,10 @@ class Driver:
 
 def answer(driver: Driver, module: ctypes.c_void_p, number: int, form: Form) -> np.ndarray:
     """The results of one form."""
-    result = np.zeros(COUNT, dtype=f"u{bits_of(form.result) // 8}")
-    grid = -(-COUNT // _THREADS)
-    driver.launch(module, f"form_{number}", grid, _THREADS, [*operands_of(form), result], COUNT)
-    return result
+    result = result_array(form)
+    grid = -(-COUNT // THREADS)
+    driver.launch(module, f"form_{number}", grid, THREADS, [*operands_of(form), result], COUNT)
+    return result[:COUNT]
 
 
 def _answer_matrices(

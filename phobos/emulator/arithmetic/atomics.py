@@ -66,6 +66,18 @@ def _add_single(*, flush: bool) -> AtomicOperation:
     return AtomicOperation(combine)
 
 
+def _add_double(*, is_global: bool) -> AtomicOperation:
+    """Addition in f64. The unit at the cache passes NaN on as it is, the operand's first."""
+
+    def combine(old: Value, value: Value) -> Value:
+        total = floats.settle_nan(old + value, (old, value))
+        if not is_global or not np.any(np.isnan(total)):
+            return total
+        return np.where(np.isnan(value), value, np.where(np.isnan(old), old, total))
+
+    return AtomicOperation(combine)
+
+
 def _half_operation(name: str, operation: str) -> AtomicOperation:
     """add, min and max on f16 and bf16 bit patterns; subnormal numbers are kept."""
 
@@ -92,7 +104,9 @@ def atomic_operation(name: str, kind: ScalarType, *, is_global: bool) -> AtomicO
         return _INTEGER[name]
     if name != "add":
         return None
-    return _add_single(flush=is_global and kind.name == "f32")
+    if kind.name == "f64":
+        return _add_double(is_global=is_global)
+    return _add_single(flush=is_global)
 
 
 def update(

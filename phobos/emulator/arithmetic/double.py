@@ -120,8 +120,8 @@ def _zero_sum(a: Value, b: Value, c: Value, mode: str) -> Value:
 
 
 def _is_extreme(result: Value) -> Flags:
-    """Whether a result was rounded at a place that its exponent moved: subnormal or too large."""
-    return ~(np.abs(result) >= _SMALLEST_NORMAL) | np.isinf(result)
+    """Whether a result may be rounded at a place that its exponent moved: tiny or too large."""
+    return ~(np.abs(result) > _SMALLEST_NORMAL) | np.isinf(result)
 
 
 def _step(nearest: Value, error: Value, mode: str) -> Value:

@@ -174,12 +174,12 @@ def fused_multiply_add(a: Value, b: Value, c: Value, mode: str = "rn") -> Value:
 
 def minimum(a: Value, b: Value, *, propagate_nan: bool = False) -> Value:
     """The smaller operand; -0 is below +0. NaN counts as missing, or wins if it propagates."""
-    return _extreme(a, b, np.fmin, np.bitwise_or, propagate_nan=propagate_nan)
+    return _extreme(a, b, np.minimum, np.bitwise_or, propagate_nan=propagate_nan)
 
 
 def maximum(a: Value, b: Value, *, propagate_nan: bool = False) -> Value:
     """The larger operand, with the rules of `minimum`."""
-    return _extreme(a, b, np.fmax, np.bitwise_and, propagate_nan=propagate_nan)
+    return _extreme(a, b, np.maximum, np.bitwise_and, propagate_nan=propagate_nan)
 
 
 def _extreme(
@@ -196,6 +196,9 @@ def _extreme(
     if np.any(zeros):
         signed = combine_signs(np.asarray(a).view(storage), np.asarray(b).view(storage))
         result = np.where(zeros, signed.view(a.dtype), result)
-    if propagate_nan:
-        result = np.where(np.isnan(a) | np.isnan(b), a.dtype.type(np.nan), result)
+    if not np.any(np.isnan(result)):
+        return result
+    # NumPy's own fmin and fmax do not always take a signalling NaN for missing.
+    if not propagate_nan:
+        result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
     return settle_nan(result, (b, a))

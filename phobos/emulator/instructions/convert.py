@@ -106,8 +106,8 @@ def _float_to_float(
         satfinite="satfinite" in flags,
         relu="relu" in flags,
     )
-    # The hardware does not flush what it narrows to a half, whatever `.ftz` says.
-    flush = conversion.flush and target.bits >= 32
+    # The hardware does not flush what it narrows to f16, whatever `.ftz` says.
+    flush = conversion.flush and target.name != "f16"
     return lambda value: conversion.apply(conversions.to_double(value, source, flush=flush))
 
 

@@ -295,6 +295,7 @@ def _float_conversions() -> Iterable[Form]:
             yield _convert(mode, "f16", source)
         yield _convert(mode, "bf16", "f32")
         yield _convert(f"{mode}.ftz", "f16", "f32")
+        yield _convert(f"{mode}.ftz", "bf16", "f32")
         yield _convert(f"{mode}.ftz", "f32", "f64")
     yield _convert("rn", "bf16", "f64")
     for source in ("f16", "bf16"):
@@ -332,6 +333,132 @@ def _float_conversions() -> Iterable[Form]:
         )
 
 
+def _warp_forms() -> Iterable[Form]:
+    for mode in ("up", "down", "bfly", "idx"):
+        yield Form(f"shfl.sync.{mode}.b32 {{d}}, {{a}}, {{b}}, {{c}}, -1", "b32", ("u32",) * 3)
+        yield Form(f"shfl.sync.{mode}.b32 %r9|{{d}}, {{a}}, {{b}}, {{c}}, -1", "pred", ("u32",) * 3)
+    for mode in ("all", "any", "uni"):
+        yield Form(
+            f"and.pred {{a}}, {{a}}, {{b}}; vote.sync.{mode}.pred {{d}}, {{a}}, -1",
+            "pred",
+            ("pred", "pred"),
+        )
+        yield Form(
+            f"bar.red.popc.u32 %r9, 0, {{a}}; setp.gt.u32 {{a}}, %r9, 128; "
+            f"vote.sync.{mode}.pred {{d}}, {{a}}, -1",
+            "pred",
+            ("pred",),
+        )
+    yield Form("vote.sync.ballot.b32 {d}, {a}, -1", "b32", ("pred",))
+    for mode in ("and", "or"):
+        yield Form(f"bar.red.{mode}.pred {{d}}, 0, {{a}}", "pred", ("pred",))
+    yield Form("bar.red.popc.u32 {d}, 0, {a}", "u32", ("pred",))
+    yield Form("and.b32 {a}, {a}, 3; match.any.sync.b32 {d}, {a}, -1", "b32", ("b32",))
+    yield Form("and.b64 {a}, {a}, 5; match.any.sync.b64 {d}, {a}, -1", "b32", ("b64",))
+    yield Form("and.b32 {a}, {a}, 0x80000000; match.all.sync.b32 {d}|%p6, {a}, -1", "b32", ("b32",))
+    for op in ("add", "min", "max"):
+        for kind in ("u32", "s32"):
+            yield Form(f"redux.sync.{op}.{kind} {{d}}, {{a}}, -1", kind, (kind,))
+    for op in ("and", "or", "xor"):
+        yield Form(f"redux.sync.{op}.b32 {{d}}, {{a}}, -1", "b32", ("b32",))
+    yield Form("elect.sync {d}|%p6, -1", "b32", ("b32",))
+    yield Form(
+        "mov.u32 %m0, %laneid; setp.ge.u32 %p6, {a}, 512; selp.u32 {d}, 1, 2, %p6; "
+        "@%p6 activemask.b32 %m0; vote.sync.ballot.b32 {d}, %p6, -1",
+        "b32",
+        ("u32",),
+    )
+    for relation in ("eq", "lt", "le", "gt", "ge"):
+        yield Form(f"mov.u32 {{d}}, %lanemask_{relation}", "u32", ("u32",))
+
+
+def _atomic(name: str, kind: str, space: str, operands: int = 1, *, old: bool) -> Form:
+    """An atomic on the thread's own place, which holds the first operand; old or new value."""
+    place = "[{g}]" if space == "global" else "[{s}]"
+    width = {"f16x2": "b32", "bf16x2": "b32", "f16": "b16", "bf16": "b16"}.get(kind, f"b{kind[1:]}")
+    values = ", ".join("{b}{c}"[3 * i : 3 * i + 3] for i in range(operands))
+    fill = f"st.{space}.{width} {place}, {{a}}; "
+    if old:
+        line = f"{fill}atom.{space}.{name}.{kind} {{d}}, {place}, {values}"
+    else:
+        opcode = "red" if name.split(".")[0] not in ("exch", "cas") else "atom"
+        result = "" if opcode == "red" else "{d}, "
+        line = (
+            f"{fill}{opcode}.{space}.{name}.{kind} {result}{place}, {values}; "
+            f"ld.{space}.{width} {{d}}, {place}"
+        )
+    return Form(line, kind, (kind,) * (operands + 1))
+
+
+def _atomic_forms() -> Iterable[Form]:
+    table = [
+        ("add", ("u32", "s32", "u64", "f32", "f64")),
+        ("and", ("b32", "b64")),
+        ("or", ("b32", "b64")),
+        ("xor", ("b32", "b64")),
+        ("exch", ("b32", "b64")),
+        ("min", ("u32", "s32", "u64", "s64")),
+        ("max", ("u32", "s32", "u64", "s64")),
+        ("inc", ("u32",)),
+        ("dec", ("u32",)),
+        ("add.noftz", ("f16", "f16x2", "bf16", "bf16x2")),
+        ("cas", ("b16", "b32", "b64")),
+    ]
+    for name, kinds in table:
+        for kind in kinds:
+            for space in ("global", "shared"):
+                operands = 2 if name == "cas" else 1
+                yield _atomic(name, kind, space, operands, old=True)
+                yield _atomic(name, kind, space, operands, old=False)
+
+
+def _memory_forms() -> Iterable[Form]:
+    fill = "st.shared.v4.b32 [{s}], {{{a}, {b}, {c}, {e}}}; bar.warp.sync -1; "
+    mix = "; mad.lo.u32 %m0, %m1, 3, %m0; mad.lo.u32 {d}, %m2, 5, %m0; mad.lo.u32 {d}, %m3, 7, {d}"
+    zero = "mov.b32 %m1, 0; mov.b32 %m2, 0; mov.b32 %m3, 0; "
+    words = ("b32",) * 4
+    for count in (1, 2, 4):
+        registers = ", ".join(f"%m{i}" for i in range(count))
+        for trans in ("", ".trans"):
+            yield Form(
+                f"{fill}{zero}ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 "
+                f"{{{{{registers}}}}}, [{{s}}]{mix}",
+                "b32",
+                words,
+            )
+            stored = ", ".join(("{a}", "{b}", "{c}", "{e}")[:count])
+            yield Form(
+                f"{fill}stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [{{s}}], "
+                f"{{{{{stored}}}}}; bar.warp.sync -1; "
+                f"ld.shared.v4.b32 {{{{%m0, %m1, %m2, %m3}}}}, [{{s}}]{mix}",
+                "b32",
+                words,
+            )
+    yield Form("movmatrix.sync.aligned.m8n8.trans.b16 {d}, {a}", "b32", ("b32",))
+    yield Form(
+        "st.global.b32 [{g}], {a}; membar.cta; cp.async.ca.shared.global [{s}], [{g}], 4; "
+        "cp.async.wait_all; ld.shared.b32 {d}, [{s}]",
+        "b32",
+        ("b32",),
+    )
+    yield Form(
+        "st.global.b64 [{g}], {a}; membar.cta; and.b32 %m0, {b}, 7; "
+        "cp.async.ca.shared.global [{s}], [{g}], 8, %m0; cp.async.commit_group; "
+        "cp.async.wait_group 0; ld.shared.b64 {d}, [{s}]",
+        "b64",
+        ("b64", "b32"),
+    )
+    for width in ("u8", "s8", "u16", "s16"):
+        yield Form(
+            f"st.shared.b32 [{{s}}], {{a}}; ld.shared.{width} {{d}}, [{{s}}+2]", "b32", ("b32",)
+        )
+    yield Form(
+        "st.shared.b32 [{s}], {a}; st.shared.b8 [{s}+1], {b}; ld.shared.b32 {d}, [{s}]",
+        "b32",
+        ("b32", "b32"),
+    )
+
+
 def all_forms() -> list[Form]:
     """Every form, without repetition."""
     forms = [
@@ -340,5 +467,8 @@ def all_forms() -> list[Form]:
         *_float_forms(),
         *_half_forms(),
         *_conversion_forms(),
+        *_warp_forms(),
+        *_atomic_forms(),
+        *_memory_forms(),
     ]
     return list(dict.fromkeys(forms))

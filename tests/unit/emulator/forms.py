@@ -1,6 +1,7 @@
 """Instruction forms and operands for comparing the emulator with a GPU, or with a reference.
 
-A form is a line of PTX with `{d}` for the result and `{a}`, `{b}`, ... for the operands. The
+A form is a line of PTX with `{d}` for the result and `{a}`, `{b}`, ... for the operands; `{g}` is
+the address of 8 bytes of global memory of the thread's own, `{s}` of 16 bytes of shared memory. The
 kernels of all forms make one module; each thread loads its operands, runs the line and stores
 the result. Operands are drawn by a fixed integer hash, so that a GPU and the emulator see the same.
 """
@@ -14,8 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-COUNT = 10_000
-"""Operand tuples a form."""
+COUNT = 10_240
+"""Operand tuples a form: whole CTAs, for the forms in which threads meet."""
+
+THREADS = 256
+"""Threads of a CTA."""
 
 APPROXIMATE = 4000
 """Results that are kept of an approximate form."""
@@ -181,6 +185,12 @@ def operand(kind: str, count: int, seed: int) -> np.ndarray:
     return _element(kind, count, seed).astype(dtype)
 
 
+def result_array(form: Form, count: int = COUNT) -> np.ndarray:
+    """Room for the results of a form; the second half is 8 bytes of each thread's own."""
+    size = bits_of(form.result) // 8
+    return np.zeros(16 * count // size, dtype=f"u{size}")
+
+
 def operands_of(form: Form, count: int = COUNT) -> list[np.ndarray]:
     """All operands of a form."""
     seed = zlib.crc32(form.line.encode()) & 0xFFFF
@@ -204,12 +214,16 @@ def kernel_text(form: Form, name: str) -> str:
     lines = [
         f".visible .entry {name}({parameters}, .param .u32 n)",
         "{",
-        ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<16>; .reg .b64 %l<32>;",
+        ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<16>,%m<8>; .reg .b64 %l<32>;",
+        f".shared .align 16 .b8 s[{16 * THREADS}];",
         "mov.u32 %r10,%ctaid.x; mov.u32 %r11,%ntid.x; mov.u32 %r12,%tid.x;",
         "mad.lo.u32 %r10,%r10,%r11,%r12; ld.param.u32 %r11,[n];",
         "setp.ge.u32 %p8,%r10,%r11; @%p8 bra DONE;",
+        "mov.u32 %r13,s; mad.lo.u32 %r13,%r12,16,%r13; ld.param.u64 %l24,[p_d];",
+        "cvta.to.global.u64 %l24,%l24; add.u32 %r14,%r10,%r11; mul.wide.u32 %l25,%r14,8;",
+        "add.u64 %l24,%l24,%l25;",
     ]
-    fields: dict[str, str] = {}
+    fields: dict[str, str] = {"g": "%l24", "s": "%r13"}
     for i, (letter, kind) in enumerate(zip(names, form.operands, strict=True)):
         fields[letter] = _load(lines, letter, kind, i)
     width = bits_of(form.result)
