@@ -57,6 +57,14 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "float minimum and maximum": ("min", "max"),
     "float signs": ("neg", "abs", "copysign"),
     "conversions": ("cvt",),
+    "narrow loads and stores": ("ld",),
+    "atomic operations": ("atom", "red"),
+    "shuffles": ("shfl",),
+    "votes, matches, elections": ("vote", "match", "elect"),
+    "reductions of a warp or CTA": ("redux", "bar"),
+    "lane masks": ("mov",),
+    "matrices in shared memory": ("ldmatrix", "stmatrix", "movmatrix"),
+    "asynchronous copies": ("cp",),
 }
 _FLOAT_FAMILIES = frozenset(name for name in FAMILIES if name.startswith("float"))
 _FLOATS = frozenset({"f16", "bf16", "f16x2", "bf16x2", "f32", "f64"})
@@ -181,3 +189,12 @@ def tables() -> tuple[str, str]:
     exact = ["| family | instructions | forms | equal |", "| --- | --- | --- | --- |"]
     approximate = ["| instruction | largest distance |", "| --- | --- |"]
     return "\n".join([*exact, *exact_rows()]), "\n".join([*approximate, *approximate_rows()])
+
+
+def filled(page: str) -> str:
+    """The page of the documentation with both tables brought up to date."""
+    for name, table in zip(("exact", "approximate"), tables(), strict=True):
+        opening, closing = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, rest = page.split(opening)
+        page = f"{before}{opening}{table}\n{closing}{rest.split(closing)[1]}"
+    return page

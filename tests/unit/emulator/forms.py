@@ -9,6 +9,7 @@ the result. Operands are drawn by a fixed integer hash, so that a GPU and the em
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,24 @@ def bits_of(kind: str) -> int:
     return int("".join(c for c in kind if c.isdigit()))
 
 
+_GUARD = re.compile(r"^@!?%p\d+ ")
+_SUBJECTS = frozenset(
+    {
+        "atom",
+        "red",
+        "ldmatrix",
+        "stmatrix",
+        "movmatrix",
+        "cp",
+        "shfl",
+        "vote",
+        "match",
+        "redux",
+        "elect",
+    }
+)
+
+
 @dataclass(frozen=True)
 class Form:
     """One form. Approximate ones need not be equal bit for bit.
@@ -50,8 +69,10 @@ class Form:
 
     @property
     def opcode(self) -> str:
-        """The first word of the last instruction."""
-        return self.line.rsplit("; ", 1)[-1].split(".")[0]
+        """The instruction that the form is about: the last, unless others only frame it."""
+        parts = [_GUARD.sub("", part) for part in self.line.split("; ")]
+        words = [part.split(".")[0].split(" ")[0] for part in parts]
+        return next((word for word in words if word in _SUBJECTS), words[-1])
 
 
 # Operands ----------------------------------------------------------------------------------------
