@@ -45,6 +45,7 @@ from phobos.transforms.lowering.functions.quotients import (
     sqrt,
 )
 from phobos.transforms.lowering.functions.saturating import erf, fast_tanh, tanh
+from phobos.transforms.lowering.functions.shared_division import divide_all
 from phobos.transforms.lowering.functions.trigonometric import fast, fast_tan, sine_from, tan
 from phobos.transforms.lowering.registers import F32, F64
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -67,7 +68,7 @@ def _versions(default: Function, fast: Function, double: Function | None = None)
 
 
 _FUNCTIONS: dict[type[Operation], _Versions] = {
-    arith.DivfOp: _versions(divide, fast_divide, divide),
+    arith.DivfOp: _Versions(divide_all, each(fast_divide), each(divide)),
     math.ExpOp: _versions(exp, fast_exp, double.exp),
     math.Exp2Op: _versions(exp2, exp2),
     math.ExpM1Op: _versions(expm1, fast_expm1),
