@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from phobos.dialects import collective, ctx, tile
+from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp
 
 
 class Variation(IntEnum):
@@ -101,12 +102,18 @@ _SOURCES: dict[type[Operation], Variation] = {
     ctx.ThreadOp: Variation.VARYING,
     ctx.LaneOp: Variation.VARYING,
     collective.BallotOp: Variation.WARP_UNIFORM,
+    AtomicOp: Variation.VARYING,
+    CompareExchangeOp: Variation.VARYING,
+    LoadAcquireOp: Variation.VARYING,
 }
 _SOURCE_REASONS: dict[type[Operation], str] = {
     ctx.WarpOp: "`ctx.warp` differs between warps",
     ctx.ThreadOp: "`ctx.thread` differs between threads",
     ctx.LaneOp: "`ctx.lane` differs between lanes",
     collective.BallotOp: "a ballot differs between warps",
+    AtomicOp: "each thread's atomic update finds another value",
+    CompareExchangeOp: "each thread's atomic update finds another value",
+    LoadAcquireOp: "threads may read before and after the value is released",
 }
 
 

@@ -34,6 +34,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from phobos.dialects.atomics import ATOMICS, AtomicKindAttr
+
 I1 = IntegerType(1)
 _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
@@ -240,6 +242,6 @@ def result_type(kind: ReduceKind, operand: Attribute) -> Attribute:
 
 Collective = Dialect(
     "collective",
-    [ReduceOp, ScanOp, ShuffleOp, BallotOp, BarrierOp],
-    [ScopeAttr, ReduceKindAttr, ShuffleModeAttr],
+    [ReduceOp, ScanOp, ShuffleOp, BallotOp, BarrierOp, *ATOMICS],
+    [AtomicKindAttr, ScopeAttr, ReduceKindAttr, ShuffleModeAttr],
 )

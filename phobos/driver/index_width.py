@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from phobos.dialects.atomics import LoadAcquireOp, StoreReleaseOp
 from phobos.ir.kernel import kernels
 from phobos.targets.ptx.chips import chip
 
@@ -17,10 +18,13 @@ _STAYS_NARROW = "wmma"
 
 
 def needs_wide_index(module: ModuleOp, chip_name: str) -> bool:
-    """Whether a kernel stages tensor-core operands asynchronously, as `@tensorcore` asks for.
+    """Whether a kernel orders memory for the system or stages tensor-core operands.
 
-    True on chips with asynchronous copies for each form of the attribute but `wmma`.
+    The first is true of `load_acquire` and `store_release`, the second on chips with asynchronous
+    copies of each form of `@tensorcore` but `wmma`.
     """
+    if any(isinstance(op, LoadAcquireOp | StoreReleaseOp) for op in module.walk()):
+        return True
     if not chip(chip_name).has_cp_async:
         return False
     forms = (kernel.attributes.get(_TENSORCORE) for kernel in kernels(module))

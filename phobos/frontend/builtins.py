@@ -209,18 +209,40 @@ POSITIONS = {"argmax": "max", "argmin": "min"}
 SCANS = {"scan": "sum", "scanmax": "max"}
 """The scans of a tile, and the fold that runs."""
 
+ATOMICS: dict[str, dict[Kind, str]] = {
+    "atomic_add": {Kind.SIGNED: "add", Kind.UNSIGNED: "add", Kind.FLOAT: "add"},
+    "atomic_max": {Kind.SIGNED: "max", Kind.UNSIGNED: "umax", Kind.FLOAT: "max"},
+    "atomic_min": {Kind.SIGNED: "min", Kind.UNSIGNED: "umin", Kind.FLOAT: "min"},
+    "atomic_and": {Kind.SIGNED: "and", Kind.UNSIGNED: "and"},
+    "atomic_or": {Kind.SIGNED: "or", Kind.UNSIGNED: "or"},
+    "atomic_xor": {Kind.SIGNED: "xor", Kind.UNSIGNED: "xor"},
+    "atomic_exchange": {
+        Kind.SIGNED: "exchange",
+        Kind.UNSIGNED: "exchange",
+        Kind.FLOAT: "exchange",
+    },
+}
+"""The atomic updates of an element: the dialect's word for each kind of element."""
+
+SHARED_MEMORY: dict[str, str] = {
+    **{name: f"{name}(t, i, value)" for name in ATOMICS},
+    "atomic_cas": "atomic_cas(t, i, expected, desired)",
+    "load_acquire": "load_acquire(t, i)",
+    "store_release": "store_release(t, i, value)",
+    "grid_barrier": "grid_barrier(state)",
+}
+"""The built-ins by which threads share memory, and how they are called."""
+
 PLANNED: frozenset[str] = frozenset(
     {
         *("pow", "erf", "brev", "byteperm", "f16bits"),
         *("cat", "sort", "topk"),
-        *("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"),
-        *("atomic_exchange", "atomic_cas", "load_acquire", "store_release", "grid_barrier"),
         *("assert", "print"),
     }
 )
 """The built-ins that the language defines and this compiler does not translate yet."""
 
 BUILTIN_FUNCTIONS: frozenset[str] = frozenset(
-    {*ELEMENTWISE, *SPECIAL, *TILE_BUILTINS, *FOLDS, *POSITIONS, *SCANS, *PLANNED}
+    {*ELEMENTWISE, *SPECIAL, *TILE_BUILTINS, *FOLDS, *POSITIONS, *SCANS, *SHARED_MEMORY, *PLANNED}
 )
 """The names of all built-in functions, without conversions such as `f32(x)`."""

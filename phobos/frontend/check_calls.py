@@ -10,9 +10,15 @@ from phobos.frontend.builtins import (
     POSITIONS,
     RUN_FORMS,
     SCANS,
+    SHARED_MEMORY,
     SPECIAL,
     TILE_BUILTINS,
     Special,
+)
+from phobos.frontend.check_atomics import (
+    STATEMENTS,
+    check_shared_memory,
+    check_shared_memory_statement,
 )
 from phobos.frontend.check_builtins import (
     STATEMENT_RULES,
@@ -39,20 +45,23 @@ def check_call(checker: Checker, node: ast.Call) -> Expr:
 
 def check_call_statement(checker: Checker, node: ast.Call) -> list[Stmt]:
     """A call that stands alone as a statement."""
-    special = _statement_builtin(checker, node)
-    if special is None:
+    name = _builtin_name(checker, node)
+    if name in STATEMENTS:
+        return check_shared_memory_statement(checker, node, name)
+    special = SPECIAL.get(name)
+    if special is None or not special.is_statement:
         return [Evaluate(ast.anchor(node), _call(checker, node))]
     if not _has_arity(checker, node, special.usage, special.arity):
         return []
     return STATEMENT_RULES[special.name](checker, node)
 
 
-def _statement_builtin(checker: Checker, node: ast.Call) -> Special | None:
+def _builtin_name(checker: Checker, node: ast.Call) -> str:
+    """The name of the built-in that is called, or nothing if it is another function."""
     if not isinstance(node.callee, ast.Name):
-        return None
+        return ""
     symbol = checker.scope.lookup(node.callee.name)
-    special = SPECIAL.get(node.callee.name) if isinstance(symbol, Builtin) else None
-    return special if special is not None and special.is_statement else None
+    return node.callee.name if isinstance(symbol, Builtin) and node.generic is None else ""
 
 
 def _callee(node: ast.Call) -> str:
@@ -115,6 +124,10 @@ def _builtin(checker: Checker, node: ast.Call, name: str) -> Expr:
         return _planned(checker, node, f"`{name}` is")
     if name in TILE_BUILTINS:
         return check_tile_builtin(checker, node, TILE_BUILTINS[name])
+    if name in STATEMENTS:
+        return _no_value(checker, node, SHARED_MEMORY[name])
+    if name in SHARED_MEMORY:
+        return check_shared_memory(checker, node, name)
     if name in ELEMENTWISE:
         row = ELEMENTWISE[name]
         if not _has_arity(checker, node, row.usage, row.arity):
@@ -138,14 +151,18 @@ def _takes(name: str, generic: ast.Generic) -> bool:
     return builtin is not None and builtin.generic is type(generic)
 
 
+def _no_value(checker: Checker, node: ast.Call, usage: str) -> Expr:
+    return checker.fail(
+        node.span,
+        f"`{_callee(node)}` gives no value",
+        help=f"write `{usage}` as a statement of its own",
+    )
+
+
 def _special(checker: Checker, node: ast.Call, special: Special) -> Expr:
     place = ast.anchor(node)
     if special.is_statement:
-        return checker.fail(
-            node.span,
-            f"`{special.name}` gives no value",
-            help=f"write `{special.usage}` as a statement of its own",
-        )
+        return _no_value(checker, node, special.usage)
     if not _has_arity(checker, node, special.usage, special.arity):
         return Poison(POISON, place)
     if special.name == "extent":

@@ -12,6 +12,7 @@ from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 
 from phobos.dialects import collective, ctx, tile
+from phobos.frontend.emit_atomics import ATOMIC_EXPRESSIONS
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion, prefix
 from phobos.frontend.emit_folds import FOLD_RULES
 from phobos.frontend.emit_tiles import TILE_RULES
@@ -266,6 +267,7 @@ _RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     Ballot: _ballot,
     Binding: _binding,
     Expansion: _expansion,
+    **ATOMIC_EXPRESSIONS,
     **FOLD_RULES,
     **TILE_RULES,
 }

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from phobos.diagnostics import Location
 from phobos.dialects import collective, tile
+from phobos.frontend.emit_atomics import ATOMIC_STATEMENTS
 from phobos.frontend.emit_elementwise import arithmetic, conversion, prefix
 from phobos.frontend.emit_tiles import emit_scatter
 from phobos.frontend.emit_types import type_attr
@@ -186,6 +187,7 @@ _RULES: dict[type[Stmt], Callable[[Emitter, Any], None]] = {
     TileWrite: _slice_write,
     RunWrite: _slice_write,
     ScatterWrite: emit_scatter,
+    **ATOMIC_STATEMENTS,
     Evaluate: _evaluate,
     Barrier: _barrier,
     If: _if,

@@ -29,6 +29,7 @@ from phobos.frontend.typed import (
     Shuffle,
     TileRead,
 )
+from phobos.frontend.typed_atomics import AtomicUpdate, CompareExchange, LoadAcquire
 from phobos.frontend.typed_tiles import (
     Contraction,
     GatherRead,
@@ -63,6 +64,9 @@ _HAS_EFFECTS = (
     Ballot,
     Binding,
     Expansion,
+    AtomicUpdate,
+    CompareExchange,
+    LoadAcquire,
 )
 
 

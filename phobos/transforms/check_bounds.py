@@ -22,6 +22,12 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
+from phobos.dialects.atomics import (
+    AtomicOp,
+    CompareExchangeOp,
+    LoadAcquireOp,
+    StoreReleaseOp,
+)
 from phobos.ir.kernel import kernels
 from phobos.ir.rewrite import index_constant, insert_before
 
@@ -39,6 +45,8 @@ class CheckBoundsPass(ModulePass):
                 match access:
                     case memref.LoadOp() | memref.StoreOp():
                         _guard(access, access.memref, list(access.indices), 1)
+                    case AtomicOp() | CompareExchangeOp() | LoadAcquireOp() | StoreReleaseOp():
+                        _guard(access, access.mem, list(access.indices), 1)
                     case vector.LoadOp():
                         _guard(access, access.base, list(access.indices), _run(access.result))
                     case vector.StoreOp():

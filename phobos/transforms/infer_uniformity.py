@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from phobos.analysis.uniformity import Divergence, Uniformity, Variation, analyze
 from phobos.diagnostics import MAX_ERRORS, Diagnostic, Note, PhobosError
 from phobos.dialects import collective, tile
+from phobos.dialects.atomics import GridBarrierOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.ir.locations import location_of, location_of_value
 
@@ -79,6 +80,10 @@ def _check_barrier(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
     yield from _control(op, result, "`barrier()`", Variation.UNIFORM)
 
 
+def _check_grid_barrier(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
+    yield from _control(op, result, "`grid_barrier`", Variation.UNIFORM)
+
+
 def _check_reduce(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
     assert isinstance(op, collective.ReduceOp | collective.ScanOp)
     scope = op.scope.data
@@ -128,6 +133,7 @@ def _check_tile_op(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
 
 _RULES: dict[type[Operation], Callable[[Operation, Uniformity], Iterator[Diagnostic]]] = {
     collective.BarrierOp: _check_barrier,
+    GridBarrierOp: _check_grid_barrier,
     collective.ReduceOp: _check_reduce,
     collective.ScanOp: _check_reduce,
     collective.ShuffleOp: _check_shuffle,

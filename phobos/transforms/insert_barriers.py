@@ -34,6 +34,7 @@ from phobos.analysis.ranges import Ranges
 from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
+from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, GridBarrierOp
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
 from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
@@ -143,6 +144,8 @@ def _accesses(op: Operation) -> list[_Access]:
             return [_of_point(op.memref, write=False)]
         case memref.StoreOp() if tile.is_shared(op.memref):
             return [_of_point(op.memref, write=True)]
+        case AtomicOp() | CompareExchangeOp() if tile.is_shared(op.mem):
+            return [_of_point(op.mem, write=True)]
         case vector.LoadOp() if tile.is_shared(op.base):
             return [_of_point(op.base, write=False)]
         case vector.StoreOp() if tile.is_shared(op.base):
@@ -173,7 +176,7 @@ class _Walker:
 
     def block(self, block: Block) -> None:
         for op in list(block.ops):
-            if isinstance(op, collective.BarrierOp):
+            if isinstance(op, collective.BarrierOp | GridBarrierOp):
                 self.pending = set()
             elif isinstance(op, AsyncWaitOp):
                 self.pending.update(self.landing)

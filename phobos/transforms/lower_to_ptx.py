@@ -87,6 +87,7 @@ _FAMILIES = (
     "runs",
     "gathers",
     "scans",
+    "atomics",
 )
 """Modules of phobos.transforms.lowering, those that most kernels need first."""
 

@@ -23,7 +23,8 @@ class Case:
     """One launch of a kernel, and what it must write.
 
     `relative` and `absolute` bound the error of each element; integers must be equal. `prepare`
-    changes random tensors in place, where not any data will do, such as subscripts.
+    changes random tensors in place, where not any data will do, such as subscripts. What the
+    tensors named in `scratch` hold in the end does not matter.
     """
 
     reference: Reference
@@ -34,6 +35,7 @@ class Case:
     absolute: float = 1e-6
     seed: int = 0
     prepare: Callable[[Arrays], None] | None = None
+    scratch: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return ",".join(f"{name}={extent}" for name, extent in self.dims.items())
@@ -58,6 +60,8 @@ def run_case(module: Module, kernel_name: str, case: Case, device: str | Device)
     module[kernel_name](**values, grid=case.grid, device=device)
     for tensor in kernel.tensors:
         got = tensors[tensor.name]
+        if tensor.name in case.scratch:
+            continue
         if tensor.name not in expected:
             np.testing.assert_array_equal(
                 got.view(f"u{got.itemsize}"),

@@ -43,6 +43,7 @@ class Example:
     extents: tuple[int, ...] = (*MULTIPLES_OF_4, *ODD_EXTENTS)
     tile: str | None = None
     prepare: Callable[[Arrays], None] | None = None
+    scratch: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -60,6 +61,7 @@ class Example:
             # The error of a sum grows with the number of its terms.
             self.absolute * max(1, dims.get("K", 1) / 64),
             prepare=self.prepare,
+            scratch=self.scratch,
         )
 
     def cases(self, kernel: KernelContract, *, multiple: int = 1) -> list[Case]:
@@ -152,6 +154,19 @@ def top1(tensors: Arrays, scalars: Scalars) -> Arrays:
     return {"P": x.argmax(axis=1, keepdims=True), "V": x.max(axis=1, keepdims=True)}
 
 
+def histogram(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"H": tensors["H"] + np.bincount(tensors["X"], minlength=256)}
+
+
+def prefix_sum(tensors: Arrays, scalars: Scalars) -> Arrays:
+    return {"O": tensors["X"].cumsum()}
+
+
+def no_cta_has_come(tensors: Arrays) -> None:
+    """Clears the state of a grid barrier."""
+    tensors["state"][...] = 0
+
+
 def embedding(tensors: Arrays, scalars: Scalars) -> Arrays:
     return {"O": tensors["W"][tensors["T"]]}
 
@@ -239,6 +254,12 @@ ALL = (
         absolute=2e-5, tile="BLOCK",
     ),
     Example("top1.ph", "top1", top1, row_in_a_block),
+    Example("histogram.ph", "histogram", histogram, vector, extents=(4, 1000, 1, 97, 10000)),
+    Example(
+        "prefix_sum.ph", "prefix_sum", prefix_sum, lambda n, _: {"N": n, "B": 512},
+        absolute=1e-3, tile="BLOCK", extents=(4, 1, 97, 10000), prepare=no_cta_has_come,
+        scratch=("parts", "state"),
+    ),
     Example(
         "embedding.ph", "embedding", embedding,
         lambda n, _: {"I": min(n, 40), "V": n, "D": n}, relative=0, absolute=0,
@@ -266,6 +287,8 @@ def large_shapes(example: Example) -> Dims:
         "cross_entropy": {"M": 3001, "N": 1021},
         "running_sum": {"R": 1003, "K": 4099},
         "top1": {"M": 3001, "N": 1021},
+        "histogram": {"N": (1 << 22) + 1},
+        "prefix_sum": {"N": (1 << 16) + 1, "B": 4096},
         "embedding": {"I": 5001, "V": 999, "D": 1021},
         "turn": {"M": 2051, "N": 4099},
     }[example.kernel]

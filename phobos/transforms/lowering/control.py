@@ -117,11 +117,11 @@ def _if(low: Lowering, op: Operation) -> None:
         build.location = op.location
         build.bra(join, *_flatten(low, op, _yielded(region.block)))
     build.at(join)
-    _move_behind(join, low)
+    move_behind(join, low)
     _bind(low, op, op.results, join.args)
 
 
-def _move_behind(block: Block, low: Lowering) -> None:
+def move_behind(block: Block, low: Lowering) -> None:
     """Puts a block at the end, so that the text follows the program."""
     body = low.build.body
     body.detach_block(block)
@@ -158,7 +158,7 @@ def _for(low: Lowering, op: Operation) -> None:
     following = build.emit(ptx.AddOp, kind.name, body.args[0], step)
     build.cond_bra(again, body, done, [following, *results], results)
     build.at(done)
-    _move_behind(done, low)
+    move_behind(done, low)
     _bind(low, op, op.results, done.args)
 
 
@@ -178,13 +178,13 @@ def _while(low: Lowering, op: Operation) -> None:
     values = _flatten(low, op, passed)
     build.cond_bra(low.scalar(condition), body, done, values, values)
     build.at(body)
-    _move_behind(body, low)
+    move_behind(body, low)
     _bind(low, op, after.args, body.args)
     low.block(after)
     build.location = op.location
     build.bra(head, *_flatten(low, op, _yielded(after)))
     build.at(done)
-    _move_behind(done, low)
+    move_behind(done, low)
     _bind(low, op, op.results, done.args)
 
 

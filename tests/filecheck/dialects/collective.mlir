@@ -17,3 +17,20 @@ func.func @collectives(%x: f32, %i: i32, %p: i1) {
   collective.barrier
   func.return
 }
+
+// CHECK-LABEL: @atomics
+func.func @atomics(%x: f32, %i: index, %n: i32, %t: memref<?xf32>, %s: memref<2xi32>) {
+  // CHECK: %a = collective.atomic add %x, %t[%i] : f32, memref<?xf32>
+  %a = collective.atomic add %x, %t[%i] : f32, memref<?xf32>
+  // CHECK-NEXT: %b = collective.atomic umax %n, %s[%i] : i32, memref<2xi32>
+  %b = collective.atomic umax %n, %s[%i] : i32, memref<2xi32>
+  // CHECK-NEXT: %c = collective.cas %x, %a, %t[%i] : f32, memref<?xf32>
+  %c = collective.cas %x, %a, %t[%i] : f32, memref<?xf32>
+  // CHECK-NEXT: %d = collective.load_acquire %t[%i] : memref<?xf32> -> f32
+  %d = collective.load_acquire %t[%i] : memref<?xf32> -> f32
+  // CHECK-NEXT: collective.store_release %d, %t[%i] : f32, memref<?xf32>
+  collective.store_release %d, %t[%i] : f32, memref<?xf32>
+  // CHECK-NEXT: collective.grid_barrier %s : memref<2xi32>
+  collective.grid_barrier %s : memref<2xi32>
+  func.return
+}

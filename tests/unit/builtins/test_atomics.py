@@ -1,0 +1,234 @@
+"""Atomic updates of every type and operation, acquire and release, and the grid barrier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import phobos
+from phobos.emulator import EmulatorError
+from tests.support.cases import Arrays
+from tests.unit.builtins.trying import check, compiled
+
+TYPES = ("i32", "u32", "i64", "u64", "f32", "f64", "f16", "bf16")
+INTEGERS = TYPES[:4]
+
+UPDATE = """\
+@launch(64)
+kernel k(X: tensor<{type}>[100], H: tensor<{type}>[4]) {{
+{tile}  let i = ctx.block.x * ctx.threads + ctx.thread
+  if i < 100 {{
+    {name}({target}, i % 4, X[i])
+  }}
+{behind}}}
+"""
+
+
+def folded(name: str, x: np.ndarray, start: np.ndarray) -> np.ndarray:
+    function = {
+        "add": np.add,
+        "max": np.maximum,
+        "min": np.minimum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }[name]
+    out = start.copy()
+    for place in range(4):
+        out[place] = function.reduce([start[place], *x[place::4]])
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "type_"),
+    [
+        *((name, type_) for name in ("add", "max", "min") for type_ in TYPES),
+        *((name, type_) for name in ("and", "or", "xor") for type_ in INTEGERS),
+    ],
+)
+def test_updates(name: str, type_: str) -> None:
+    source = UPDATE.format(type=type_, name=f"atomic_{name}", target="H", tile="", behind="")
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        return {"H": folded(name, tensors["X"], tensors["H"])}
+
+    coarse = {"f16": 0.1, "bf16": 0.7}.get(type_, 1e-5)
+    check(source, reference, [{}], grid=(2,), absolute=coarse)
+
+
+@pytest.mark.parametrize("type_", ["i32", "u64", "f32", "f64", "f16", "bf16"])
+def test_updates_of_a_tile(type_: str) -> None:
+    source = (
+        UPDATE.format(
+            type=type_,
+            name="atomic_max",
+            target="t",
+            tile=f"  var t: tile<{type_}>[4] = H[:]\n",
+            behind="  H[:] = t\n",
+        )
+        .replace("[100]", "[60]")
+        .replace("< 100", "< 60")
+    )
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        return {"H": folded("max", tensors["X"], tensors["H"])}
+
+    check(source, reference, [{}])
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_exchange_and_compare_exchange(type_: str) -> None:
+    source = f"""\
+@launch(32)
+kernel k(X: tensor<{type_}>[32], Y: tensor<{type_}>[32], Z: tensor<{type_}>[32]) {{
+  let i = ctx.thread
+  let old = atomic_exchange(X, i, Y[i])
+  Z[i] = atomic_cas(Y, i, X[i], old)
+}}
+"""
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        return {"X": tensors["Y"], "Y": tensors["X"], "Z": tensors["Y"]}
+
+    check(source, reference, [{}])
+
+
+def test_each_thread_gets_another_number() -> None:
+    source = """\
+kernel k(N: tensor<i32>[1], Seen: tensor<i32>[512]) {
+  let number = atomic_add(N, 0, 1)
+  Seen[number] = 1
+}
+"""
+
+    def prepare(tensors: Arrays) -> None:
+        tensors["N"][...] = 0
+        tensors["Seen"][...] = 0
+
+    check(
+        source,
+        lambda *_: {"N": np.array([512]), "Seen": np.ones(512)},
+        [{}],
+        grid=(2,),
+        prepare=prepare,
+        chips=("sm_80",),
+        widths=(32, 64),
+    )
+
+
+@pytest.mark.parametrize("type_", ["i32", "f32", "i64", "f16", "i8"])
+def test_a_flag_passes_data_between_ctas(type_: str) -> None:
+    source = f"""\
+@launch(32)
+kernel k(Data: tensor<{type_}>[32], Flag: tensor<{type_}>[1], Out: tensor<{type_}>[32]) {{
+  if ctx.block.x == 0 {{
+    Data[ctx.thread] = {type_}(ctx.thread)
+    barrier()
+    if ctx.thread == 0 {{
+      store_release(Flag, 0, 1)
+    }}
+  }} else {{
+    while load_acquire(Flag, 0) != 1 {{
+    }}
+    Out[ctx.thread] = Data[ctx.thread]
+  }}
+}}
+"""
+    module = compiled(source)
+    assert module.contract.index_bits == 64
+    assert "ld.acquire.sys.global" in module.ptx
+    assert "st.release.sys.global" in module.ptx
+
+    def prepare(tensors: Arrays) -> None:
+        tensors["Flag"][...] = 0
+
+    check(
+        source,
+        lambda *_: {"Data": np.arange(32), "Flag": np.ones(1), "Out": np.arange(32)},
+        [{}],
+        grid=(2,),
+        prepare=prepare,
+        chips=("sm_75",),
+    )
+
+
+GRID = """\
+@persistent
+@launch(64)
+kernel k(X: tensor<f32>[N], Parts: tensor<f32>[B], Y: tensor<f32>[N], state: tensor<i32>[2]) {
+  var own: f32 = 0
+  for i in range(ctx.block.x * 64 + ctx.thread, N, ctx.blocks.x * 64) {
+    own += X[i]
+  }
+  let total = sum<over ctx.thread>(own)
+  if ctx.thread == 0 {
+    Parts[ctx.block.x] = total
+  }
+  grid_barrier(state)
+  var all: f32 = 0
+  for b in range(0, ctx.blocks.x) {
+    all += Parts[b]
+  }
+  for i in range(ctx.block.x * 64 + ctx.thread, N, ctx.blocks.x * 64) {
+    Y[i] = X[i] / all
+  }
+  grid_barrier(state)
+}
+"""
+
+
+def test_the_grid_waits() -> None:
+    def prepare(tensors: Arrays) -> None:
+        tensors["state"][...] = 0
+        tensors["X"][...] = np.abs(tensors["X"])
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        x = tensors["X"]
+        parts = np.zeros(len(tensors["Parts"]))
+        for block in range(4):
+            parts[block] = sum(x[i : i + 64].sum() for i in range(block * 64, len(x), 256))
+        return {"Parts": parts, "Y": x / x.sum(), "state": np.array([0, 2])}
+
+    check(
+        GRID,
+        reference,
+        [{"N": 1000, "B": 4}, {"N": 64, "B": 4}],
+        grid=(4,),
+        prepare=prepare,
+        relative=1e-5,
+        widths=(32, 64),
+    )
+
+
+def test_the_race_check_misses_a_grid_barrier() -> None:
+    def prepare(tensors: Arrays) -> None:
+        tensors["state"][...] = 0
+
+    source = GRID.replace("  grid_barrier(state)\n", "", 1)
+    with pytest.raises(EmulatorError, match="race"):
+        check(
+            source,
+            lambda *_: {},
+            [{"N": 1000, "B": 4}],
+            grid=(4,),
+            prepare=prepare,
+            chips=("sm_80",),
+        )
+
+
+def test_a_barrier_of_the_grid_needs_uniform_flow() -> None:
+    source = GRID.replace(
+        "  grid_barrier(state)\n", "  if ctx.lane == 0 { grid_barrier(state) }\n", 1
+    )
+    with pytest.raises(phobos.PhobosError, match="`grid_barrier` needs uniform control flow"):
+        phobos.compile(source, chip="sm_80", cache=False)
+
+
+def test_what_an_update_gives_varies() -> None:
+    source = """\
+kernel k(N: tensor<i32>[1], Y: tensor<i32>[8]) {
+  Y[:] = full(atomic_add(N, 0, 1), 8)
+}
+"""
+    with pytest.raises(phobos.PhobosError, match="a scalar that meets a tile must be uniform"):
+        phobos.compile(source, chip="sm_80", cache=False)
