@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ DEFAULT_CHECKS = ("bounds", "align", "init", "divergence", "async")
 _WAVE_THREADS = 65536
 _RACE_WAVE_THREADS = 8192
 """Threads of a wave, without and with the race check, whose cost grows with their square."""
+
+_WAVE_BYTES = 256 * 1024 * 1024
+"""Shared and local memory of a wave at most."""
 
 _MAX_THREADS = 1024
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -124,8 +128,14 @@ def emulate(
         profile=profile,
         output=output or sys.stdout.write,
     )
-    module = parse_ptx(ptx, name)
+    module = _parsed(ptx, name)
     Launch(module, entry, _dim3(grid, "grid"), _dim3(block, "block"), shared, options).run(args)
+
+
+@lru_cache(maxsize=16)
+def _parsed(ptx: str, name: str) -> Module:
+    """The parsed module; a kernel is often launched more than once."""
+    return parse_ptx(ptx, name)
 
 
 def _checked(checks: Iterable[str]) -> frozenset[str]:
@@ -247,15 +257,21 @@ class Launch:
             return Monitors(monitors)
         return monitors[0] if monitors else None
 
+    def _resident_ctas(self) -> int:
+        """CTAs of a wave: as many as are fast and as their private memory leaves room for."""
+        if self.options.resident is not None:
+            return max(1, self.options.resident)
+        threads = _RACE_WAVE_THREADS if "race" in self.options.checks else _WAVE_THREADS
+        local = self.layout.local.size * self.geometry.padded
+        private = max(1, self.layout.shared.size + local)
+        return max(1, min(threads // self.geometry.padded, _WAVE_BYTES // private))
+
     def _waves(self) -> Iterable[np.ndarray]:
         total = self.geometry.ctas
         order = np.arange(total, dtype=np.int64)
         if self._generator is not None:
             self._generator.shuffle(order)
-        threads = _RACE_WAVE_THREADS if "race" in self.options.checks else _WAVE_THREADS
-        size = max(1, threads // self.geometry.padded)
-        if self.options.resident is not None:
-            size = max(1, self.options.resident)
+        size = self._resident_ctas()
         for start in range(0, total, size):
             stop = min(start + size, total)
             yield order[start:stop]

@@ -29,6 +29,9 @@ Loops that poll with a time-out count rounds too, so the limit is generous.
 """
 
 
+_PATIENCE = 100_000
+"""Rounds of plain loops before a group steps back: it may wait for memory in a plain load."""
+
 _MOST_GANGS = 4
 _SWITCH_PROBABILITY = 0.25
 """How often a gang's turn ends behind a block, where turns are drawn."""
@@ -79,6 +82,7 @@ class Scheduler:
         self._generator = generator
         self._idle_rounds = 0
         self._round_version = -1
+        self._patience = _PATIENCE
         self._gangs = [_Gang({0: wave.everyone})]
         self._gang_of: npt.NDArray[np.intp] | None = None
         if generator is not None and wave.size > WARP:
@@ -147,7 +151,7 @@ class Scheduler:
             if onward is None:
                 return
             following, sel = onward
-            if block.is_spin and following <= number:
+            if following <= number and self._must_step_back(block):
                 self._put(gang, following, sel)
                 gang.deferred.add(following)
                 return
@@ -158,6 +162,17 @@ class Scheduler:
             if len(self._gangs) > 1 and self._is_turn_over():
                 self._put(gang, number, sel)
                 return
+
+    def _must_step_back(self, block: Block) -> bool:
+        """Whether a group at the end of a loop lets others go first.
+
+        It does if the loop may wait for them; any other loop does so once in a long while.
+        """
+        self._patience -= 1
+        if not block.is_spin and self._patience > 0:
+            return False
+        self._patience = _PATIENCE
+        return True
 
     def _is_turn_over(self) -> bool:
         return self._generator is not None and self._generator.random() < _SWITCH_PROBABILITY

@@ -37,14 +37,15 @@ class History:
     """
 
     def __init__(self, granules: int) -> None:
-        self._threads = np.full((3, granules), NOBODY, dtype=np.int32)
+        # Threads are stored plus one: zeroed memory costs nothing until it is touched.
+        self._threads = np.zeros((3, granules), dtype=np.int32)
         self._ticks = np.zeros((3, granules), dtype=np.int32)
         self._sites = np.zeros((3, granules), dtype=np.int32)
 
     def touch(self, which: int, granules: Granules) -> Touch:
         """Who did `which` to each granule last."""
         return Touch(
-            self._threads[which, granules],
+            self._threads[which, granules] - 1,
             self._ticks[which, granules],
             self._sites[which, granules],
         )
@@ -58,8 +59,8 @@ class History:
     ) -> None:
         """Threads wrote granules; earlier reads need not be kept."""
         self._set(WRITE, granules, threads, ticks, site)
-        self._threads[FIRST_READ, granules] = NOBODY
-        self._threads[LAST_READ, granules] = NOBODY
+        self._threads[FIRST_READ, granules] = 0
+        self._threads[LAST_READ, granules] = 0
 
     def note_read(
         self,
@@ -83,6 +84,6 @@ class History:
         ticks: npt.NDArray[np.int32],
         site: int,
     ) -> None:
-        self._threads[which, granules] = threads
+        self._threads[which, granules] = threads + 1
         self._ticks[which, granules] = ticks
         self._sites[which, granules] = site

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,7 @@ _FLOATS = frozenset({"f16", "bf16", "f16x2", "bf16x2", "f32", "f64"})
 _SHARED_OPCODES = frozenset({"add", "sub", "mul", "neg", "abs", "min", "max", "div"})
 
 
+@cache
 def run(form: Form, count: int = COUNT) -> np.ndarray:
     """The emulator's results of a form."""
     text = f".version 8.1\n.target sm_90\n.address_size 64\n{kernel_text(form, 'k')}"
@@ -81,6 +83,7 @@ def run(form: Form, count: int = COUNT) -> np.ndarray:
     return result[:count]
 
 
+@cache
 def run_matrix(form: MatrixForm) -> np.ndarray:
     """The emulator's D fragments of a matrix form, shaped [warp, register, lane]."""
     text = f".version 8.7\n.target sm_90\n.address_size 64\n{matrix_kernel(form, 'k')}"
