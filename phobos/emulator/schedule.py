@@ -19,13 +19,15 @@ from phobos.emulator.blocks import Block
 from phobos.emulator.calls import ReturnBlocks
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.profiling.counts import Profile
-from phobos.emulator.types import Selection
+from phobos.emulator.types import Selection, Value
 from phobos.emulator.wave import WARP, Wave
 
-_IDLE_ROUNDS = 5000
-"""Rounds in which every group only spins and memory stays as it is, before it is a deadlock.
+_LOOK_EVERY = 64
+_IDLE_ROUNDS = 200_000
+"""Rounds in which every group only spins and memory stays as it is.
 
-Loops that poll with a time-out count rounds too, so the limit is generous.
+Now and then two rounds are compared: if no register differs either, nothing ever will. Loops that
+count their rounds or look at a clock differ for ever and are given up after many.
 """
 
 
@@ -83,6 +85,7 @@ class Scheduler:
         self._idle_rounds = 0
         self._round_version = -1
         self._patience = _PATIENCE
+        self._picture: list[Value | None] | None = None
         self._gangs = [_Gang({0: wave.everyone})]
         self._gang_of: npt.NDArray[np.intp] | None = None
         if generator is not None and wave.size > WARP:
@@ -130,8 +133,28 @@ class Scheduler:
             self._idle_rounds = 0
             return
         self._idle_rounds += 1
+        if self._idle_rounds % _LOOK_EVERY == 0:
+            self._picture = self._state()
+        elif self._idle_rounds % _LOOK_EVERY == 1 and self._is_stuck():
+            self._report_spinning()
         if self._idle_rounds > _IDLE_ROUNDS:
             self._report_spinning()
+
+    def _state(self) -> list[Value | None]:
+        """A copy of all registers."""
+        return [None if value is None else value.copy() for value in self.wave.registers]
+
+    def _is_stuck(self) -> bool:
+        """Whether a round left every register as it was."""
+        picture = self._picture
+        if picture is None:
+            return False
+        pairs = zip(picture, self.wave.registers, strict=True)
+        return all(
+            np.array_equal(np.asarray(before), np.asarray(after))
+            for before, after in pairs
+            if before is not None and after is not None
+        )
 
     def _run_from(self, gang: _Gang, number: int, sel: Selection) -> None:
         wave, blocks, pending = self.wave, self._blocks, gang.pending

@@ -213,6 +213,12 @@ def test_spin_locks_make_progress():
         assert x.tolist() == [0, value]
 
 
+def test_long_loops_over_strong_loads_are_no_deadlock():
+    body = """mov.u32 %r2,0; mov.u32 %r3,0; LOOP: ld.volatile.global.u32 %r4,[%d0];
+    add.u32 %r2,%r2,%r4; add.u32 %r3,%r3,1; setp.lt.u32 %p0,%r3,6000; @%p0 bra LOOP;"""
+    assert run(body, np.arange(3)).tolist() == [0, 6000, 12000]
+
+
 def test_overflow_of_an_index():
     body = """mov.u32 %r0,%tid.x; ld.param.u64 %d0,[x]; mul.lo.s32 %r1,%r0,70000;
     mul.lo.s32 %r2,%r1,70000; shr.s32 %r3,%r2,31; and.b32 %r3,%r3,0; mul.wide.s32 %d1,%r3,4;
