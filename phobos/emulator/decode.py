@@ -16,7 +16,18 @@ import numpy.typing as npt
 from phobos.diagnostics import Location, Note, PhobosError, SourceMap
 from phobos.emulator.errors import EmulatorError, Finding, FindingKind
 from phobos.emulator.special import special_register
-from phobos.emulator.types import B32, B64, PRED, TYPES, Kind, ScalarType, Selection, Value, scalar
+from phobos.emulator.types import (
+    B32,
+    B64,
+    PRED,
+    TYPES,
+    UNSIGNED,
+    Kind,
+    ScalarType,
+    Selection,
+    Value,
+    scalar,
+)
 from phobos.emulator.wave import Wave
 from phobos.targets.ptx.parse.records import (
     FloatImmediate,
@@ -156,6 +167,13 @@ class Operands:
             wanted = " or ".join(str(number) for number in allowed)
             self.refuse(f"takes {wanted} operands, got {self.count}")
 
+    def part(self, index: int) -> str:
+        """Part `index` of the suffix (from the end if negative), or a refusal if there is none."""
+        suffix = self.instruction.suffix
+        if not -len(suffix) <= index < len(suffix):
+            self.refuse("its suffix is too short")
+        return suffix[index]
+
     def elements(self, operand: Operand) -> tuple[Operand, ...]:
         """The elements of a vector operand, or the operand alone."""
         return operand.elements if isinstance(operand, Vector) else (operand,)
@@ -166,6 +184,12 @@ class Operands:
         if found is None:
             self.refuse(f"`.{name}` is no type that the emulator knows")
         return found
+
+    def unsigned(self, kind: ScalarType) -> ScalarType:
+        """The unsigned integer type of the width of `kind`, or a refusal if there is none."""
+        if kind.bits not in UNSIGNED:
+            self.refuse(f"does not work on .{kind.name}")
+        return TYPES[f"u{kind.bits}"]
 
     def register_type(self, register: Register) -> ScalarType:
         """The storage class of a register: a `.bN` type or the predicate type."""

@@ -295,6 +295,8 @@ def _applies(need: Need, suffix: tuple[str, ...]) -> bool:
 def _cvt_needs(suffix: tuple[str, ...]) -> list[Need]:
     types = suffix[-2:]
     found: list[Need] = []
+    if len(types) < 2:
+        return found
     if "satfinite" in suffix and types[0] in ("f16", "bf16", "f16x2", "bf16x2", "tf32"):
         found.append(Need("cvt", (), "75+", (8, 1)))
     if "bf16" in types:

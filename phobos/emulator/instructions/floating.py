@@ -268,9 +268,9 @@ _TESTS: Mapping[str, Callable[[Value], Value]] = {
 def _testp(ops: Operands) -> Step:
     kind = _scalar_float(ops)
     ops.expect_count(2)
-    function = _TESTS.get(ops.instruction.suffix[0])
+    function = _TESTS.get(ops.part(0))
     if function is None:
-        ops.refuse(f"unknown test `.{ops.instruction.suffix[0]}`")
+        ops.refuse(f"unknown test `.{ops.part(0)}`")
     write, read = ops.write(0, PRED), ops.read(1, kind)
     return lambda wave, sel: write(wave, sel, function(read(wave, sel)))
 

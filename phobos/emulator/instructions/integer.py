@@ -65,7 +65,7 @@ def _carry_step(
     ops: Operands, kind: ScalarType, *, subtracts: bool, takes: bool, gives: bool
 ) -> Step:
     ops.expect_count(3)
-    unsigned = TYPES[f"u{kind.bits}"]
+    unsigned = ops.unsigned(kind)
     write, read_a, read_b = ops.write(0, unsigned), ops.read(1, unsigned), ops.read(2, unsigned)
     function = integers.subtract_with_borrow if subtracts else integers.add_with_carry
 
@@ -154,7 +154,7 @@ def _mad_carry(
     gives: bool,
 ) -> Step:
     ops.expect_count(4)
-    unsigned = TYPES[f"u{kind.bits}"]
+    unsigned = ops.unsigned(kind)
     write, read_c = ops.write(0, unsigned), ops.read(3, unsigned)
     read_a, read_b = ops.read(1, kind), ops.read(2, kind)
 
@@ -264,7 +264,7 @@ def _brev(ops: Operands) -> Step:
 
 def _unsigned_of(ops: Operands) -> ScalarType:
     modifiers(ops, _NONE)
-    return TYPES[f"u{last_type(ops).bits}"]
+    return ops.unsigned(last_type(ops))
 
 
 @decodes("bfind")
@@ -350,8 +350,7 @@ def _lanes(value: Value, bits: int, *, signed: bool) -> list[Value]:
 
 
 def _dot_types(ops: Operands) -> tuple[ScalarType, ScalarType, ScalarType]:
-    suffix = ops.instruction.suffix
-    a, b = ops.type(suffix[-2]), ops.type(suffix[-1])
+    a, b = ops.type(ops.part(-2)), ops.type(ops.part(-1))
     if not {a.name, b.name} <= {"s32", "u32"}:
         ops.refuse("takes .s32 and .u32")
     result = TYPES["s32"] if Kind.SIGNED in (a.kind, b.kind) else U32

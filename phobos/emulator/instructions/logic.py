@@ -11,7 +11,7 @@ from phobos.emulator.arithmetic.permute import PERMUTE_MODES, permute_bytes
 from phobos.emulator.decode import Operands, Step
 from phobos.emulator.instructions.registry import decodes
 from phobos.emulator.instructions.shape import binary, last_type, modifiers, ternary, unary
-from phobos.emulator.types import B32, PRED, TYPES, U32, Kind, ScalarType, Selection, Value
+from phobos.emulator.types import B32, PRED, U32, Kind, ScalarType, Selection, Value
 from phobos.emulator.wave import Wave
 from phobos.targets.ptx.parse.records import Pair
 
@@ -27,7 +27,7 @@ def _bits(ops: Operands) -> ScalarType:
     kind = last_type(ops)
     if kind.kind is Kind.PREDICATE:
         return PRED
-    return TYPES[f"u{kind.bits}"]
+    return ops.unsigned(kind)
 
 
 @decodes("and", "or", "xor")
@@ -55,7 +55,7 @@ def _shift(ops: Operands) -> Step:
     modifiers(ops, _NONE)
     kind = last_type(ops)
     if not kind.is_signed:
-        kind = TYPES[f"u{kind.bits}"]
+        kind = ops.unsigned(kind)
     function = integers.shift_left if ops.instruction.opcode == "shl" else integers.shift_right
     write, read, amount = ops.write(0, kind), ops.read(1, kind), ops.read(2, U32)
 

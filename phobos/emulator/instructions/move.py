@@ -216,7 +216,7 @@ def _cvta(ops: Operands) -> Step:
 @decodes("isspacep")
 def _isspacep(ops: Operands) -> Step:
     ops.expect_count(2)
-    space = ops.instruction.suffix[-1]
+    space = ops.part(-1)
     numbers = {
         "shared": regions.SHARED_REGION,
         "shared::cta": regions.SHARED_REGION,

@@ -95,7 +95,7 @@ def _check_partners(
 @decodes("vote")
 def _vote(ops: Operands) -> Step:
     ops.expect_count(3)
-    mode = ops.instruction.suffix[1]
+    mode = ops.part(1)
     if mode not in ("all", "any", "uni", "ballot"):
         ops.refuse(f"unknown mode `.{mode}`")
     write = ops.write(0, U32 if mode == "ballot" else PRED)
@@ -143,7 +143,7 @@ def _warp_values(wave: Wave, sel: Selection, value: Value) -> npt.NDArray:
 @decodes("match")
 def _match(ops: Operands) -> Step:
     ops.expect_count(3)
-    mode, kind = ops.instruction.suffix[0], last_type(ops)
+    mode, kind = ops.part(0), last_type(ops)
     if mode not in ("any", "all"):
         ops.refuse(f"unknown mode `.{mode}`")
     first, second = _pair(ops)
@@ -217,7 +217,7 @@ def _float_reducer(ops: Operands, suffix: tuple[str, ...]) -> Callable[..., Valu
 def _redux(ops: Operands) -> Step:
     ops.expect_count(3)
     suffix, kind = ops.instruction.suffix, last_type(ops)
-    reduce = _float_reducer(ops, suffix) if kind.is_float else _reducer(ops, suffix[1], kind)
+    reduce = _float_reducer(ops, suffix) if kind.is_float else _reducer(ops, ops.part(1), kind)
     write, read, mask_of = ops.write(0, kind), ops.read(1, kind), ops.read(2, U32)
 
     def step(wave: Wave, sel: Selection) -> None:

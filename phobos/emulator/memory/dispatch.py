@@ -18,7 +18,7 @@ from phobos.emulator.memory.regions import (
 from phobos.emulator.memory.spaces import CONSTANT, GLOBAL, LOCAL, SHARED, Space
 from phobos.emulator.types import U64, Selection, Value
 from phobos.emulator.wave import Wave
-from phobos.targets.ptx.parse.records import Address, Immediate, Register, Symbol
+from phobos.targets.ptx.parse.records import Address, Immediate, Operand, Register, Symbol
 
 _BY_NAME: dict[str, Space] = {
     "global": GLOBAL,
@@ -60,6 +60,8 @@ def address_reader(ops: Operands, index: int) -> Reader:
 def in_space(ops: Operands, space: str | None, index: int, make: Callable[[Space], Step]) -> Step:
     """The step for a named space, or one that finds the space of each generic address."""
     operand = ops.operand(index)
+    if space not in ("shared", "local"):
+        _check_width(ops, operand)
     is_named = isinstance(operand, Address) and isinstance(operand.base, Symbol)
     if space is not None and not (space == "param" and is_named):
         return make(_BY_NAME[space])
@@ -85,6 +87,14 @@ def in_space(ops: Operands, space: str | None, index: int, make: Callable[[Space
             steps[int(number)](wave, wave.narrow(sel, mask))
 
     return step
+
+
+def _check_width(ops: Operands, operand: Operand) -> None:
+    """Refuse a 32-bit register as an address that may lie in global memory."""
+    if isinstance(operand, Address) and isinstance(operand.base, Register):
+        base = operand.base
+        if ops.register_type(base).bits != 64:
+            ops.refuse(f"`{base.name}` must have 64 bits to be an address")
 
 
 def _no_region(ops: Operands, wave: Wave, sel: Selection, address: Value, place: int) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from phobos.emulator.decode import Operands
-from phobos.emulator.types import TYPES, ScalarType
+from phobos.emulator.types import TYPES, Kind, ScalarType
 
 SPACES = {
     "global": "global",
@@ -75,6 +75,6 @@ def memory_form(ops: Operands) -> MemoryForm:
             ops.refuse("shared memory of other CTAs is not supported")
         else:
             operation.append(part)
-    if kind is None:
-        ops.refuse("needs a type")
+    if kind is None or kind.kind is Kind.PREDICATE:
+        ops.refuse("needs a type of whole bytes")
     return MemoryForm(space, kind, vector, order, scope, tuple(operation), has_hint, is_read_only)
