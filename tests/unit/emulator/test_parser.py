@@ -160,8 +160,8 @@ def test_scopes_keep_names_apart():
     function = module.functions["k"]
     assert [r.name for r in function.registers] == ["t", "t@1"]
     assert [r.type for r in function.registers] == ["b32", "b64"]
-    targets = [i.operands[0].name for i in function.body if i.opcode == "bra"]
-    assert targets == ["L", "L@1", "L@2"]
+    targets = [i.operands[0] for i in function.body if i.opcode == "bra"]
+    assert targets == [Symbol("L"), Symbol("L@1"), Symbol("L@2")]
     assert function.labels == {"L": 2, "L@1": 3, "L@2": 4}
 
 
