@@ -79,13 +79,19 @@ def program_text(path: Path) -> str:
 def run_tool(name: str, *arguments: str | Path) -> None:
     """Show a command and run it; ends the demonstration if it fails."""
     words = [name, *map(str, arguments)]
-    lines = textwrap.wrap(" ".join(words), 90, break_long_words=False, break_on_hyphens=False)
-    print("    $ " + " \\\n          ".join(lines), flush=True)
+    print("    $ " + " \\\n          ".join(command_lines(words)), flush=True)
     tool = Path(sys.executable).parent / name
     finished = subprocess.run([tool, *words[1:]], cwd=ROOT, check=False)
     if finished.returncode != 0:
         print(f"{name} failed with exit code {finished.returncode}.", file=sys.stderr)
         raise SystemExit(1)
+
+
+def command_lines(words: list[str]) -> list[str]:
+    """A command in lines that fit a terminal; an option stays with its value."""
+    tied = (f"{word}\N{NO-BREAK SPACE}" if word.startswith("-") else f"{word} " for word in words)
+    lines = textwrap.wrap("".join(tied), 84, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ").rstrip() for line in lines]
 
 
 def describe_compilation(ptx: Path) -> None:
