@@ -53,7 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--check-bounds", action="store_true", help="trap on an access outside its tensor")
     add("--line-info", action="store_true", help="name source lines in the PTX")
     add(
-        "--emit", type=Level, choices=list(Level), default=Level.PTX, metavar="LEVEL",
+        "--emit", choices=[level.value for level in Level], default=Level.PTX, metavar="LEVEL",
         help=f"what to write: {', '.join(Level)} (default ptx)",
     )  # fmt: skip
     add("--passes", metavar="PIPELINE", help="passes in place of the default ones")
@@ -135,9 +135,9 @@ def _hidden_group(text: str) -> str:
 def _compile(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
     from phobos.driver.outputs import place_outputs, write_outputs
 
-    source = None if given.file == STANDARD else Path(given.file)
-    outputs = place_outputs(source, given.output, given.emit)
     text, name = read_text(given.file)
+    source = None if given.file == STANDARD else Path(given.file)
+    outputs = place_outputs(source, given.output, Level(given.emit))
     levels = {output.level for output in outputs}
     is_watched = given.passes is not None or given.timing or given.verify_each or given.debug
     if not is_watched and levels <= CACHED_LEVELS:

@@ -228,6 +228,8 @@ class _Run:
             with self.timed(one.name, f"in pass `{one.name}`"):
                 one.apply(context, module)
             self.verify(module)
+        if all(one.name != FIRST_PTX_PASS for one in passes):
+            self.keep(Level.DIST, module)
         self.keep(Level.PTX_IR, module)
         return self.last not in (Level.DIST, Level.PTX_IR)
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from phobos.diagnostics import PhobosError
 from phobos.driver.options import CompileOptions, resolve_chip
+from phobos.targets.ptx.contract import ChipSource
+
+_REASONS = {
+    ChipSource.ENVIRONMENT: ", as PHOBOS_CHIP says",
+    ChipSource.GPU: ", for the GPU of this machine",
+}
+"""Why a chip is the default, where that is not the compiler's own choice."""
 
 
 def chip_table() -> str:
@@ -12,7 +19,8 @@ def chip_table() -> str:
 
     try:
         default, source = resolve_chip(None)
-        mark = f"  default ({source.value})"
+        reason = _REASONS.get(source, "")
+        mark = f"  default{reason}"
     except PhobosError:
         # PHOBOS_CHIP names none; whoever asks for the list may be about to mend that.
         default, mark = None, ""

@@ -29,7 +29,8 @@ def place_outputs(source: Path | None, output: str | None, level: Level) -> tupl
     """What to write and where, for `--emit LEVEL` and `-o OUTPUT`.
 
     `source` is the file compiled, or None for standard input. PTX that goes to a file has its
-    contract beside it. Raises PhobosError if an output would overwrite the source or another.
+    contract beside it. Raises PhobosError if an output would overwrite the source or another, or
+    is a folder.
     """
     path = _output_path(source, output, level)
     outputs = [Output(level, path)]
@@ -53,7 +54,12 @@ def _output_path(source: Path | None, output: str | None, level: Level) -> Path 
     if output == STANDARD:
         return None
     if output is not None:
-        return Path(output)
+        path = Path(output)
+        if path.is_dir():
+            raise PhobosError.at(
+                None, f"{output} is a folder", help="name the file to write with -o"
+            )
+        return path
     if source is None or level not in _FILE_LEVELS:
         return None
     return source.with_suffix(_FILE_LEVELS[level])

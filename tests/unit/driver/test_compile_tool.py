@@ -111,6 +111,13 @@ def test_levels_are_printed(run: Run, saxpy: Path, level: str, part: str) -> Non
     assert list(saxpy.parent.iterdir()) == [saxpy]
 
 
+def test_the_level_of_other_passes_is_what_they_leave(run: Run, saxpy: Path) -> None:
+    code, out, err = run(saxpy, "--passes", "ph-assign-layouts", "--emit", "dist")
+    assert (code, err) == (0, "")
+    assert "#tile.layout" in out
+    assert "in_bounds" not in out, "the extents were not analyzed"
+
+
 def test_line_info_names_the_source(run: Run, saxpy: Path) -> None:
     assert ".loc" not in run(saxpy, "-o", "-")[1]
     out = run(saxpy, "-o", "-", "--line-info")[1]
@@ -153,6 +160,7 @@ def test_diagnostics_as_json(run: Run, saxpy: Path, tmp_path: Path) -> None:
         (["--passes", "canonicalize"], "no `ptx.module` to print"),
         (["-o", "/no/such/folder/k.ptx"], "No such file or directory"),
         (["-o", "{saxpy}"], "would overwrite"),
+        (["-o", "."], "error: . is a folder"),
     ],
 )
 def test_wrong_values_exit_with_1(run: Run, saxpy: Path, arguments: list[str], part: str) -> None:
@@ -180,6 +188,12 @@ def test_files_that_cannot_be_read(
     assert part in err
 
 
+def test_a_folder_is_no_program(run: Run) -> None:
+    code, _, err = run(".")
+    assert code == 1
+    assert "cannot read .: Is a directory" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -189,7 +203,7 @@ def test_files_that_cannot_be_read(
         (["k.ph", "--set", "1=2"], "write NAME=NUMBER"),
         (["k.ph", "--extent-multiple", "3"], "invalid choice: 3"),
         (["k.ph", "--index-bits", "16"], "invalid choice: 16"),
-        (["k.ph", "--emit", "llvm"], "--emit"),
+        (["k.ph", "--emit", "llvm"], "--emit: invalid choice: 'llvm' (choose from 'ast', 'tile'"),
         (["k.ph", "--unknown"], "unrecognized arguments: --unknown"),
         (["k.ph", "--diag", "json"], "unrecognized arguments"),
     ],

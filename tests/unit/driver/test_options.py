@@ -104,7 +104,14 @@ def test_the_fingerprint_is_a_short_digest() -> None:
 def test_the_chip_table_lists_all_and_marks_the_default() -> None:
     lines = chip_table().splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(CHIPS)
-    assert [line.split()[0] for line in lines if "default (default)" in line] == ["sm_80"]
+    assert [line.split()[0] for line in lines if line.endswith("  default")] == ["sm_80"]
+
+
+def test_the_chip_table_says_who_chose_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOBOS_CHIP", "sm_90")
+    marked = [line for line in chip_table().splitlines() if "default" in line]
+    assert [line.split()[0] for line in marked] == ["sm_90"]
+    assert marked[0].endswith("default, as PHOBOS_CHIP says")
 
 
 def test_the_chip_table_shows_even_if_the_environment_is_wrong(
