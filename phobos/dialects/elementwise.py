@@ -24,7 +24,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
+    AnyAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -139,6 +141,76 @@ class FPToUIOp(_FloatCast):
     TO_FLOAT: ClassVar[bool] = False
 
 
+@irdl_op_definition
+class BitcastOp(ElementCast):
+    """The bits of each element as another type of the same width."""
+
+    name = "tile.bitcast"
+
+    def verify_(self) -> None:
+        """Refuses another shape and elements of another width."""
+        source, result = self._elements()
+        widths = [getattr(type_, "bitwidth", None) for type_ in (source, result)]
+        if widths[0] is None or widths[0] != widths[1]:
+            raise VerifyException(f"{self.name} keeps the width: {source} to {result}")
+
+
+class _Bits(IRDLOperation):
+    """Base class of what moves the bits of integers, of scalars, runs and tiles."""
+
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+
+    def _check(self, wanted: int | None) -> None:
+        type_ = self.results[0].type
+        element = type_.element_type if isinstance(type_, TensorType | VectorType) else type_
+        if not isinstance(element, IntegerType) or wanted not in (None, element.width.data):
+            raise VerifyException(f"{self.name} moves bits of integers, not of {type_}")
+
+
+@irdl_op_definition
+class ReverseBitsOp(_Bits):
+    """The bits of an integer in the opposite order: `%b = tile.brev %a : i32`."""
+
+    name = "tile.brev"
+
+    value = operand_def(_Bits._T)
+    result = result_def(_Bits._T)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type])
+
+    def verify_(self) -> None:
+        """Refuses what has no bits to move."""
+        self._check(None)
+
+
+@irdl_op_definition
+class PermuteBytesOp(_Bits):
+    """Four of the eight bytes of b:a: nibble i of the selector names the one for byte i.
+
+    A nibble of 8 and more copies the sign of the byte that its lower three bits name.
+    `%d = tile.byteperm %a, %b, %selector : i32`
+    """
+
+    name = "tile.byteperm"
+
+    a = operand_def(_Bits._T)
+    b = operand_def(_Bits._T)
+    selector = operand_def(_Bits._T)
+    result = result_def(_Bits._T)
+    traits = traits_def(Pure())
+    assembly_format = "$a `,` $b `,` $selector attr-dict `:` type($a)"
+
+    def __init__(self, a: SSAValue, b: SSAValue, selector: SSAValue):
+        super().__init__(operands=[a, b, selector], result_types=[a.type])
+
+    def verify_(self) -> None:
+        """Refuses anything but 32-bit integers."""
+        self._check(32)
+
+
 class Comparison(IRDLOperation):
     """Base class: compares two tiles or runs element by element."""
 
@@ -234,8 +306,13 @@ ELEMENTWISE: dict[type[Operation], type[IRDLOperation]] = {
     arith.FPToUIOp: FPToUIOp,
     arith.CmpiOp: CmpIOp,
     arith.CmpfOp: CmpFOp,
+    arith.BitcastOp: BitcastOp,
 }
 """arith's op on scalars -> the op on tiles and runs that means the same."""
+
+
+BITS = (ReverseBitsOp, PermuteBytesOp)
+"""Ops on scalars, runs and tiles that arith and math do not have."""
 
 
 def elementwise_class(scalar: type[Operation], operand: Attribute) -> type[Operation]:

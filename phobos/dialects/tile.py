@@ -52,7 +52,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from phobos.dialects.contraction import DotOp, InstructionAttr
-from phobos.dialects.elementwise import ELEMENTWISE
+from phobos.dialects.elementwise import BITS, ELEMENTWISE
 from phobos.dialects.gathering import GATHERING
 from phobos.dialects.scanning import SCANNING
 from phobos.dialects.shaping import (
@@ -474,6 +474,7 @@ Tile = Dialect(
         RunDotOp,
         AssertOp,
         *ELEMENTWISE.values(),
+        *BITS,
         *SHAPING,
         *GATHERING,
         *SCANNING,

@@ -24,7 +24,8 @@ class Elementwise(Record):
 
     `ops` names the operation for each kind of element that is allowed; None where the value
     itself is the answer. The operands are first brought to one type, which is the result's
-    unless `result` names another that it is converted to.
+    unless `result` names another that it is converted to. `bits` is the width that it must have,
+    if only one will do.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Elementwise(Record):
     usage: str
     ops: Mapping[Kind, str | None]
     result: ScalarType | None = None
+    bits: int | None = None
 
     @property
     def accepts(self) -> str:
@@ -84,9 +86,13 @@ _ELEMENTWISE = (
     Elementwise("sin", 1, "sin(x)", _float("math.sin")),
     Elementwise("cos", 1, "cos(x)", _float("math.cos")),
     Elementwise("tanh", 1, "tanh(x)", _float("math.tanh")),
+    Elementwise("pow", 2, "pow(x, y)", _float("math.powf")),
+    Elementwise("erf", 1, "erf(x)", _float("math.erf")),
     Elementwise("fma", 3, "fma(a, b, c)", _float("math.fma")),
     Elementwise("popcount", 1, "popcount(x)", _bits("math.ctpop"), result=I32),
     Elementwise("clz", 1, "clz(x)", _bits("math.ctlz"), result=I32),
+    Elementwise("brev", 1, "brev(x)", _bits("tile.brev")),
+    Elementwise("byteperm", 3, "byteperm(a, b, selector)", _bits("tile.byteperm"), bits=32),
 )
 
 ELEMENTWISE: dict[str, Elementwise] = {row.name: row for row in _ELEMENTWISE}
@@ -115,6 +121,7 @@ _SPECIAL = (
     Special("word", 1, "word(A[i, k :+ 4])"),
     Special("store", 2, "store(A[i, k :+ 16], run)", is_statement=True),
     Special("dp4a", 3, "dp4a(a, b, c)"),
+    Special("f16bits", 1, "f16bits(x)"),
     Special("shuffle", 2, "shuffle(x, lane)"),
     Special("shuffle_xor", 2, "shuffle_xor(x, mask)"),
     Special("shuffle_up", 2, "shuffle_up(x, n)"),
@@ -235,7 +242,6 @@ SHARED_MEMORY: dict[str, str] = {
 
 PLANNED: frozenset[str] = frozenset(
     {
-        *("pow", "erf", "brev", "byteperm", "f16bits"),
         *("cat", "sort", "topk"),
         *("assert", "print"),
     }

@@ -42,10 +42,12 @@ from phobos.frontend.typed import (
 )
 from phobos.frontend.types import (
     BOOL,
+    F16,
     I32,
     INDEX,
     NAMED,
     POISON,
+    U16,
     U32,
     WEAK_FLOAT,
     WEAK_INT,
@@ -59,7 +61,6 @@ from phobos.frontend.types import (
 
 _WARP_LANES = 32
 _WORD_BITS = 32
-_UNSUPPORTED_SCALARS = frozenset({"f8e4m3", "f8e5m2"})
 
 
 def _poison(node: ast.Node) -> Poison:
@@ -98,6 +99,12 @@ def _apply(
             span,
             f"`{row.name}` takes {row.accepts}, not {element}",
             help=_argument_hint(row, element),
+        )
+    if row.bits not in (None, element.bits):
+        return checker.fail(
+            span,
+            f"`{row.name}` takes integers of {row.bits} bits, not {element}",
+            help=f"convert the arguments, as in `u{row.bits}(x)`",
         )
     folded = _fold(row, place, operands, element)
     if folded is not None:
@@ -210,8 +217,6 @@ def check_conversion(checker: Checker, node: ast.Call, target: ScalarType) -> Ex
     value = checker.expression(node.args[0])
     if is_poison(value):
         return value
-    if target.name in _UNSUPPORTED_SCALARS:
-        return checker.unsupported(node.span, f"conversion to {target} is")
     if target is INDEX and not isinstance(value.type, ScalarType):
         return checker.fail(
             node.span,
@@ -241,8 +246,6 @@ def _bitcast(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Exp
             help="write `bitcast<i32>(x)`",
         )
     target, source = NAMED[name], element_of(value.type)
-    if name in _UNSUPPORTED_SCALARS:
-        return checker.unsupported(node.span, f"`bitcast` to {target} is")
     if BOOL in (source, target) or source.bits != target.bits or not source.bits:
         return checker.fail(
             node.span,
@@ -378,6 +381,21 @@ def _dp4a(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
     )
 
 
+def _f16bits(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
+    """The f16 whose bits are the low 16 of an integer."""
+    value = arguments[0]
+    if not element_of(value.type).is_integer:
+        return checker.fail(
+            node.span,
+            f"`f16bits` takes the bits as an integer, not {value.type}",
+            help="the bits of an f16 are `bitcast<u16>(x)`",
+        )
+    bits = convert(checker, value, U16)
+    if is_poison(bits):
+        return bits
+    return Bitcast(with_element(bits.type, F16), ast.anchor(node), bits)
+
+
 # Between threads ---------------------------------------------------------------------------------
 
 
@@ -425,6 +443,7 @@ VALUE_RULES: dict[str, ValueRule] = {
     "elem": _elem,
     "word": _word,
     "dp4a": _dp4a,
+    "f16bits": _f16bits,
     **dict.fromkeys(SHUFFLES, _shuffle),
     "ballot": _ballot,
 }

@@ -35,6 +35,8 @@ from phobos.frontend.typed import (
 )
 from phobos.frontend.types import (
     BOOL,
+    F8E4M3,
+    F8E5M2,
     INDEX,
     POISON,
     WEAK_FLOAT,
@@ -216,6 +218,10 @@ def _unary_fault(op: UnaryOp, element: ScalarType) -> tuple[str, str | None] | N
     match op:
         case UnaryOp.NEGATE if not element.is_numeric:
             return f"`-` takes a number, not {element}", "`!` is the opposite of a bool"
+        case UnaryOp.NEGATE if element in (F8E4M3, F8E5M2):
+            return f"`-`: {element} is a storage format without arithmetic", (
+                "convert to f16 or f32 first, as in `f32(x)`"
+            )
         case UnaryOp.NOT if element is not BOOL:
             return (
                 f"`!` takes a bool, not {element}",

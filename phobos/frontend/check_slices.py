@@ -38,7 +38,7 @@ from phobos.frontend.types import (
 )
 
 _WIDE_BITS = 64
-MAX_TILE_RANK = 3
+MAX_TILE_RANK = 5
 MAX_TILE_ELEMENTS = 1 << 20
 MAX_RUN_LENGTH = 256
 """A run lives in one thread's registers, of which there are at most 255."""
@@ -415,7 +415,7 @@ def check_tile_shape(
 ) -> bool:
     """Whether a tile of this shape can be translated."""
     if len(shape) > MAX_TILE_RANK:
-        checker.unsupported(span, f"a tile with {len(shape)} axes is")
+        checker.error(span, f"a tile has at most {MAX_TILE_RANK} axes, this one {len(shape)}")
         return False
     elements = 1
     for extent in shape:

@@ -49,6 +49,9 @@ from phobos.frontend.typed_tiles import (
 )
 from phobos.frontend.types import (
     BOOL,
+    F8E4M3,
+    F8E5M2,
+    F16,
     F32,
     F64,
     I8,
@@ -406,7 +409,7 @@ def _contract(
         return checker.fail(
             node.span,
             f"`{name}` does not multiply {element_of(a.type)} by {element_of(b.type)}",
-            help="operands are f16, bf16, f32, f64, i8 or u8; convert them, as in `f32(t)`",
+            help="operands are floats, i8 or u8; convert them, as in `f32(t)`",
         )
     operand, total = types
     a, b = convert(checker, a, operand), convert(checker, b, operand)
@@ -427,6 +430,8 @@ def _contraction_types(a: ScalarType, b: ScalarType) -> tuple[ScalarType, Scalar
     """The types that operands are multiplied and summed in; None if they do not go together."""
     if a in (I8, U8) and b in (I8, U8):
         return (I8 if a is b is I8 else I32), I32
+    # The 8-bit floats are multiplied as f16, which has all their values.
+    a, b = (F16 if element in (F8E4M3, F8E5M2) else element for element in (a, b))
     together = promote(a, b)
     if not isinstance(together, ScalarType) or not together.is_float:
         return None

@@ -9,7 +9,6 @@ from phobos.frontend.checker import Checker, declared_here
 from phobos.frontend.scopes import NamedConstant, NamedExtent, Poisoned, Symbol
 from phobos.frontend.typed import Variable
 from phobos.frontend.types import (
-    BOOL,
     INDEX,
     NAMED,
     POISON,
@@ -39,7 +38,6 @@ _FOREIGN = {
     "usize": "index",
     "size_t": "index",
 }
-_UNSUPPORTED = frozenset({"f8e4m3", "f8e5m2"})
 
 
 def resolve_scalar(checker: Checker, node: ast.ScalarType) -> ScalarType | None:
@@ -50,9 +48,6 @@ def resolve_scalar(checker: Checker, node: ast.ScalarType) -> ScalarType | None:
         help = did_you_mean(node.name, NAMED) if foreign is None else f"did you mean `{foreign}`?"
         help = help or f"the types are {', '.join(NAMED)}"
         checker.error(node.span, f"there is no type `{node.name}`", help=help)
-        return None
-    if type_.name in _UNSUPPORTED:
-        checker.unsupported(node.span, f"the type {type_} is")
         return None
     return type_
 
@@ -66,9 +61,6 @@ def resolve_stored(checker: Checker, node: ast.ScalarType, what: str) -> ScalarT
             f"{what} has a type of fixed width, which index is not",
             help="use i32 or i64",
         )
-        return None
-    if type_ is BOOL:
-        checker.unsupported(node.span, f"{what} of type bool is", help="use i8 and compare with 0")
         return None
     return type_
 

@@ -89,6 +89,8 @@ _PRECISIONS = {
     "f32": (24, -149),
 }
 
+_SATURATING = frozenset({"f8e4m3", "f8e5m2"})
+
 _INTEGER: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -195,10 +197,14 @@ def round_float(value: float, type_: ScalarType) -> float:
 def fold_convert(value: Constant, source: ScalarType, target: ScalarType) -> Constant | None:
     """A constant in another type, or None if the conversion is left to run time.
 
-    Floats go to integers by truncation toward zero, saturate at the ends and take NaN to 0.
+    Floats go to integers by truncation toward zero, saturate at the ends and take NaN to 0. The
+    8-bit floats saturate too.
     """
     if target is BOOL:
         return bool(value != 0)
+    if target.name in _SATURATING and not math.isnan(value):
+        limit = _FLOAT_LIMITS[target.name]
+        value = max(-limit, min(limit, value))
     if target.is_float:
         exact = isinstance(value, float) or abs(value) < 2**53
         return round_float(float(value), target) if exact else None

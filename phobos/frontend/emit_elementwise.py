@@ -15,6 +15,8 @@ from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp, UnaryOp
 from phobos.frontend.types import (
     BOOL,
+    F8E4M3,
+    F8E5M2,
     F32,
     I32,
     I64,
@@ -151,6 +153,8 @@ class _Converter:
     def convert(self, value: SSAValue, source: ScalarType, target: ScalarType) -> SSAValue:
         if source is target:
             return value
+        if target is BOOL and source in (F8E4M3, F8E5M2):
+            return self.convert(self._step(arith.ExtFOp, value, F32), F32, BOOL)
         if target is BOOL:
             type_ = with_element(self._shape, source)
             zero = self._emitter.constant(0.0 if source.is_float else 0, type_, self._place)

@@ -154,7 +154,8 @@ def _apply(emitter: Emitter, expr: Apply) -> SSAValue:
 @cache
 def _operation(name: str) -> type[Operation]:
     """The operation of a name like `math.exp`; its dialect is imported when it is first used."""
-    dialect = get_all_dialects()[Dialect.split_name(name)[0]]()
+    family = Dialect.split_name(name)[0]
+    dialect = tile.Tile if family == tile.Tile.name else get_all_dialects()[family]()
     return next(kind for kind in dialect.operations if kind.name == name)
 
 

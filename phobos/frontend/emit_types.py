@@ -10,6 +10,8 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
     BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -28,6 +30,8 @@ from phobos.dialects.tile import SHARED
 from phobos.frontend.constants import Constant
 from phobos.frontend.types import (
     BF16,
+    F8E4M3,
+    F8E5M2,
     F16,
     F32,
     F64,
@@ -43,6 +47,8 @@ from phobos.frontend.types import TensorType as TensorParameterType
 _INTEGERS = {bits: IntegerType(bits) for bits in (1, 8, 16, 32, 64)}
 _OTHERS: dict[ScalarType, Attribute] = {
     INDEX: IndexType(),
+    F8E4M3: Float8E4M3FNType(),
+    F8E5M2: Float8E5M2Type(),
     F16: Float16Type(),
     BF16: BFloat16Type(),
     F32: Float32Type(),

@@ -80,7 +80,10 @@ def emulator_arguments(launch: Launch) -> list[Any]:
     values: list[Any] = []
     for argument in launch.arguments:
         if not isinstance(argument, BoundTensor):
-            values.append(numpy_dtype(argument.parameter.type).type(argument.value))
+            scalar = numpy_dtype(argument.parameter.type).type(argument.value)
+            # An 8-bit float is passed as the byte that it is.
+            is_byte = argument.parameter.type.startswith("f8")
+            values.append(scalar.view(np.uint8) if is_byte else scalar)
             continue
         view = argument.view
         fields = descriptor_slots(0, view.shape)[2:]

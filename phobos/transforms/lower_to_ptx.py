@@ -214,7 +214,8 @@ def parameter_type(kind: Kind) -> str:
     """The PTX type that a scalar parameter is declared and read with."""
     if kind.is_half:
         return "b16"
-    return f"f{kind.bits}" if kind.is_float else f"u{max(8, kind.bits)}"
+    is_wide_float = kind.is_float and not kind.is_small_float
+    return f"f{kind.bits}" if is_wide_float else f"u{max(8, kind.bits)}"
 
 
 def _read_argument(low: Lowering, argument: SSAValue, reader: _Reader) -> None:

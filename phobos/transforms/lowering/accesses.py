@@ -13,7 +13,7 @@ from phobos.dialects.ptx import B32
 from phobos.ir.locations import error_at
 from phobos.transforms.analyze_extents import VECTOR
 from phobos.transforms.lowering.addresses import Address, element_address
-from phobos.transforms.lowering.registers import BOOL, WORD_BITS, Kind, Share
+from phobos.transforms.lowering.registers import BOOL, I8, WORD_BITS, Kind, Share
 from phobos.transforms.lowering.state import Handler, Lowering
 
 MAX_BYTES = 16
@@ -46,7 +46,7 @@ def load(
     """
     bits = kind.bits * count
     if kind is BOOL:
-        return Share([_load_bool(low, address, guard, fill)])
+        return Share(_load_bools(low, address, count, guard, fill))
     if bits <= WORD_BITS or kind.bits >= WORD_BITS:
         return _load_plain(low, address, kind, count, guard, fill)
     word = _repeated(fill, kind.bits, WORD_BITS)
@@ -59,9 +59,26 @@ def _repeated(bits: int, width: int, total: int) -> int:
     return sum(bits << shift for shift in range(0, total, width))
 
 
-def _load_bool(low: Lowering, address: Address, guard: SSAValue | None, fill: int) -> SSAValue:
-    byte = _load_registers(low, address, "u8", 1, B32, guard, fill)[0]
-    return low.build.emit(ptx.SetpOp, "ne.b32", byte, 0)
+def _load_bools(
+    low: Lowering, address: Address, count: int, guard: SSAValue | None, fill: int
+) -> list[SSAValue]:
+    """Bools are bytes in memory, of which anything but 0 is true."""
+    share = load(low, address, I8, count, guard, fill)
+    if share.words is None:
+        return [low.build.emit(ptx.SetpOp, "ne.b32", byte, 0) for byte in _bytes(low, share)]
+    return [
+        low.build.emit(ptx.SetpOp, "ne.b32", low.build.emit(ptx.AndOp, "b32", word, mask), 0)
+        for word in share.words
+        for mask in (0xFF, 0xFF00, 0xFF0000, 0xFF000000)
+    ]
+
+
+def _bytes(low: Lowering, share: Share) -> list[SSAValue]:
+    """The bytes of a share as registers with nothing above them."""
+    assert share.elements is not None
+    if len(share.elements) == 1:
+        return list(share.elements)
+    return [low.build.emit(ptx.AndOp, "b32", byte, 0xFF) for byte in share.elements]
 
 
 def _load_plain(
@@ -124,7 +141,8 @@ def _stored_registers(low: Lowering, kind: Kind, part: Share) -> tuple[str, Sequ
     elements = part.elements
     assert elements is not None
     if kind is BOOL:
-        return "u8", [low.build.emit(ptx.SelpOp, "b32", 1, 0, elements[0])]
+        ones = [low.build.emit(ptx.SelpOp, "b32", 1, 0, element) for element in elements]
+        return _stored_registers(low, I8, Share(ones))
     if kind.bits < WORD_BITS and kind.bits * len(elements) >= WORD_BITS:
         return "b32", low.pack(elements, kind)
     if kind.bits == 8 and len(elements) == 2:

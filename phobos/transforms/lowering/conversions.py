@@ -14,7 +14,13 @@ from xdsl.ir import Operation, SSAValue
 from phobos.dialects import ptx
 from phobos.dialects.elementwise import ELEMENTWISE
 from phobos.dialects.ptx import B16, B32
-from phobos.transforms.lowering.registers import BF16, F32, F64, Kind
+from phobos.transforms.lowering.registers import BF16, F16, F32, F64, Kind, Share
+from phobos.transforms.lowering.small_floats import (
+    narrow_to_byte,
+    narrow_words,
+    widen_byte,
+    widen_words,
+)
 from phobos.transforms.lowering.state import Handler, Lowering
 
 
@@ -59,6 +65,12 @@ def float_to_float(low: Lowering, value: SSAValue, source: Kind, target: Kind) -
     """Any float as any other."""
     if source is target:
         return value
+    if source.is_small_float:
+        return float_to_float(low, widen_byte(low, value, source), F32, target)
+    if target.is_small_float:
+        wide = round_to_odd(low, value) if source is F64 else value
+        wide = widen_half(low, value, source) if source.is_half else wide
+        return narrow_to_byte(low, wide, target)
     if target is BF16 and source is F64:
         return narrow_to_half(low, round_to_odd(low, value), BF16)
     if target.is_half and source is F64:
@@ -91,6 +103,9 @@ def int_to_float(
 ) -> SSAValue:
     """An integer as the nearest float."""
     emit = low.build.emit
+    if target.is_small_float:
+        wide = int_to_float(low, value, source, F64, signed=signed)
+        return float_to_float(low, wide, F64, target)
     if source.bits == 1:
         one, zero = (-1 if signed else 1), 0
         value = emit(ptx.SelpOp, "b32", one, zero, value)
@@ -126,6 +141,8 @@ def float_to_int(
     emit = low.build.emit
     if source is BF16:
         value, source = widen_half(low, value, source), F32
+    if source.is_small_float:
+        value, source = widen_byte(low, value, source), F32
     if target.bits == 1:
         return emit(ptx.SetpOp, f"neu.{source.name}", value, _zero(low, source))
     name = ("s" if signed else "u") + str(target.bits)
@@ -208,10 +225,33 @@ _CONVERSIONS: dict[type[Operation], _Conversion] = {
 }
 
 
+def _convert_words(low: Lowering, op: Operation, source: Kind, target: Kind) -> bool:
+    """Converts 8-bit floats two at a time where the chip does and they fill words."""
+    share = low.share(op.operands[0])
+    count = low.share_size(op.operands[0].type)
+    if not low.chip.has_fp8 or count % 4:
+        return False
+    if source.is_small_float and target in (F16, F32) and share.words is not None:
+        halves = widen_words(low, share.words, source)
+        if target is F16:
+            low.set_share(op.results[0], Share(words=halves))
+        else:
+            elements = low.unpack(halves, F16)
+            low.set(op.results[0], *(widen_half(low, half, F16) for half in elements))
+        return True
+    if target.is_small_float and source is F32:
+        words = narrow_words(low, low.elements(op.operands[0]), target)
+        low.set_share(op.results[0], Share(words=words))
+        return True
+    return False
+
+
 def _convert(low: Lowering, op: Operation) -> None:
     """Converts every element; equal registers (copies of a broadcast) once."""
     convert = _CONVERSIONS[type(op)]
     source, target = low.kind(op.operands[0].type, op), low.kind(op.results[0].type, op)
+    if _convert_words(low, op, source, target):
+        return
     done: dict[SSAValue, SSAValue] = {}
     results: list[SSAValue] = []
     for value in low.elements(op.operands[0]):

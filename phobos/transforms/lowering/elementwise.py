@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from math import copysign
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
-from phobos.dialects.elementwise import CmpFOp, CmpIOp
+from phobos.dialects.elementwise import (
+    BitcastOp,
+    CmpFOp,
+    CmpIOp,
+    PermuteBytesOp,
+    ReverseBitsOp,
+)
 from phobos.dialects.ptx import Instruction
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering.conversions import clean, narrow_to_half, widen_half
-from phobos.transforms.lowering.registers import BF16, F16, F32, F64, Kind
+from phobos.transforms.lowering.registers import BF16, F8E4M3, F16, F32, F64, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
 
 Rule = Callable[[Lowering, Operation, Kind, tuple[SSAValue, ...]], SSAValue]
@@ -251,6 +258,8 @@ def constant_bits(value: float, kind: Kind) -> int:
     """The bit pattern of a number in a type."""
     if not kind.is_float:
         return int(value) & ((1 << kind.bits) - 1)
+    if kind.is_small_float:
+        return _small_float_bits(value, kind)
     if kind is F64:
         return int.from_bytes(struct.pack("<d", value), "little")
     if kind is F16:
@@ -261,6 +270,17 @@ def constant_bits(value: float, kind: Kind) -> int:
     if value != value:
         return 0x7FFF
     return (single + 0x7FFF + (single >> 16 & 1)) >> 16
+
+
+def _small_float_bits(value: float, kind: Kind) -> int:
+    """The bits of a number that an 8-bit float has exactly, as the front end rounded it."""
+    sign = 0x80 if copysign(1.0, value) < 0 else 0
+    if value != value:
+        return 0x7F
+    # Both formats are f16 with bits missing at the end; e4m3 has its exponents 2^8 lower.
+    dropped, scale, largest = (7, 2.0**-8, 448.0) if kind is F8E4M3 else (8, 1.0, 57344.0)
+    size = min(abs(value), largest) * scale
+    return sign | int.from_bytes(struct.pack("<e", size), "little") >> dropped
 
 
 def _constant(low: Lowering, op: Operation) -> None:
@@ -293,7 +313,20 @@ def _move_half(low: Lowering, value: SSAValue, *, to_float: bool) -> SSAValue:
     return low.build.emit(ptx.CvtOp, "u16.u32" if to_float else "u32.u16", value)
 
 
+def _reverse_bits(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    reverse = low.build.emit(ptx.BrevOp, kind.untyped, row[0])
+    if not kind.is_narrow_int:
+        return reverse
+    return low.build.emit(ptx.ShrOp, "u32", reverse, 32 - kind.bits)
+
+
+def _permute_bytes(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    return low.build.emit(ptx.PrmtOp, "b32", *row)
+
+
 _RULES: dict[type[Operation], Rule] = {
+    ReverseBitsOp: _reverse_bits,
+    PermuteBytesOp: _permute_bytes,
     arith.AddfOp: _float_arithmetic(ptx.AddOp),
     arith.SubfOp: _float_arithmetic(ptx.SubOp),
     arith.MulfOp: _float_arithmetic(ptx.MulOp),
@@ -331,4 +364,5 @@ HANDLERS: dict[type[Operation], Handler] = {
     tile.SelectOp: _select_any,
     arith.ConstantOp: _constant,
     arith.BitcastOp: _bitcast,
+    BitcastOp: _bitcast,
 }

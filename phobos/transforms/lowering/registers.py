@@ -5,6 +5,7 @@
 | i1              | pred     |                                                  |
 | i8, i16         | b32      | anything: `clean` extends before they matter     |
 | i32, f32        | b32      |                                                  |
+| 8-bit floats    | b32      | anything                                         |
 | i64, f64        | b64      |                                                  |
 | f16, bf16       | b16      |                                                  |
 | index           | b32, b64 | by the module's index width                      |
@@ -21,6 +22,8 @@ from functools import cache
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -65,6 +68,11 @@ class Kind:
         return self.is_float and self.bits == 16
 
     @property
+    def is_small_float(self) -> bool:
+        """Whether it is one of the 8-bit floats, which are moved and converted only."""
+        return self.is_float and self.bits == 8
+
+    @property
     def untyped(self) -> str:
         """The PTX type of moves and bit operations on the register."""
         return str(self.register.data)
@@ -75,6 +83,8 @@ I8 = Kind("s8", 8, B32)
 I16 = Kind("s16", 16, B32)
 I32 = Kind("s32", 32, B32)
 I64 = Kind("s64", 64, B64)
+F8E4M3 = Kind("e4m3", 8, B32, is_float=True)
+F8E5M2 = Kind("e5m2", 8, B32, is_float=True)
 F16 = Kind("f16", 16, B16, is_float=True)
 BF16 = Kind("bf16", 16, B16, is_float=True)
 F32 = Kind("f32", 32, B32, is_float=True)
@@ -82,6 +92,8 @@ F64 = Kind("f64", 64, B64, is_float=True)
 
 _INTEGERS = {1: BOOL, 8: I8, 16: I16, 32: I32, 64: I64}
 _FLOATS: dict[type[Attribute], Kind] = {
+    Float8E4M3FNType: F8E4M3,
+    Float8E5M2Type: F8E5M2,
     Float16Type: F16,
     BFloat16Type: BF16,
     Float32Type: F32,
