@@ -51,6 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="what divides every extent read from the launch (default 4)",
     )  # fmt: skip
     add("--check-bounds", action="store_true", help="trap on an access outside its tensor")
+    add("--assertions", action="store_true", help="keep `assert` and `print`")
     add("--line-info", action="store_true", help="name source lines in the PTX")
     add(
         "--emit", choices=[level.value for level in Level], default=Level.PTX, metavar="LEVEL",
@@ -122,6 +123,7 @@ def _options(given: argparse.Namespace) -> CompileOptions:
         index_bits=given.index_bits,
         extent_multiple=given.extent_multiple,
         check_bounds=given.check_bounds,
+        assertions=given.assertions,
         line_info=given.line_info,
     )
 

@@ -52,6 +52,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from phobos.dialects.contraction import DotOp, InstructionAttr
+from phobos.dialects.debugging import DEBUGGING
 from phobos.dialects.elementwise import BITS, ELEMENTWISE
 from phobos.dialects.gathering import GATHERING
 from phobos.dialects.scanning import SCANNING
@@ -475,6 +476,7 @@ Tile = Dialect(
         AssertOp,
         *ELEMENTWISE.values(),
         *BITS,
+        *DEBUGGING,
         *SHAPING,
         *GATHERING,
         *SCANNING,

@@ -198,6 +198,7 @@ class _Run:
                     constants=dict(options.constants),
                     kernel=options.kernel,
                     index_bits=index_bits,
+                    assertions=options.assertions,
                     sources=self.result.sources,
                 ),
             )

@@ -27,6 +27,7 @@ def compile(
     *,
     kernel: str | None = None,
     check_bounds: bool = False,
+    assertions: bool = False,
     line_info: bool = False,
     name: str | None = None,
     cache: bool = True,
@@ -41,6 +42,7 @@ def compile(
         extent_multiple: what divides the extents that `.ptx` is compiled for: 1, 2, 4, 8 or 16.
         kernel: the one kernel to compile; by default all.
         check_bounds: make an access outside its tensor trap.
+        assertions: keep `assert` and `print`.
         line_info: name source lines in the PTX, for profilers and debuggers.
         name: what to call the source in diagnostics.
         cache: whether the kernel cache on disk may be used.
@@ -60,6 +62,7 @@ def compile(
         index_bits=index_bits,
         extent_multiple=extent_multiple,
         check_bounds=check_bounds,
+        assertions=assertions,
         line_info=line_info,
     )
     default_name = str(source) if isinstance(source, Path) else TEXT_NAME

@@ -30,6 +30,7 @@ class CompileOptions:
         index_bits: 32 or 64, or None for what the source needs.
         extent_multiple: what divides every extent that a launch decides.
         check_bounds: whether an access outside its tensor traps.
+        assertions: whether `assert` and `print` are kept.
         line_info: whether the PTX names source lines.
     """
 
@@ -40,6 +41,7 @@ class CompileOptions:
     index_bits: int | None = None
     extent_multiple: int = 4
     check_bounds: bool = False
+    assertions: bool = False
     line_info: bool = False
 
     def key(self, text: str, name: str) -> str:
@@ -59,6 +61,7 @@ def make_options(
     index_bits: int | None = None,
     extent_multiple: int = 4,
     check_bounds: bool = False,
+    assertions: bool = False,
     line_info: bool = False,
 ) -> CompileOptions:
     """Checked options; see `CompileOptions`. Without a chip the environment decides.
@@ -78,6 +81,7 @@ def make_options(
         index_bits=index_bits,
         extent_multiple=extent_multiple,
         check_bounds=check_bounds,
+        assertions=assertions,
         line_info=line_info,
     )
 

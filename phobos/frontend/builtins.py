@@ -240,15 +240,31 @@ SHARED_MEMORY: dict[str, str] = {
 }
 """The built-ins by which threads share memory, and how they are called."""
 
+DEBUGGING = {
+    "assert": 'assert(condition, "text")',
+    "print": 'print("x is {}", x)',
+}
+"""The built-ins of debug builds, and how they are called."""
+
 PLANNED: frozenset[str] = frozenset(
     {
         *("cat", "sort", "topk"),
-        *("assert", "print"),
     }
 )
 """The built-ins that the language defines and this compiler does not translate yet."""
 
 BUILTIN_FUNCTIONS: frozenset[str] = frozenset(
-    {*ELEMENTWISE, *SPECIAL, *TILE_BUILTINS, *FOLDS, *POSITIONS, *SCANS, *SHARED_MEMORY, *PLANNED}
+    {
+        *ELEMENTWISE,
+        *SPECIAL,
+        *TILE_BUILTINS,
+        *FOLDS,
+        *POSITIONS,
+        *SCANS,
+        *SHARED_MEMORY,
+        "assert",
+        "print",
+        *PLANNED,
+    }
 )
 """The names of all built-in functions, without conversions such as `f32(x)`."""

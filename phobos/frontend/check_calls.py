@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from phobos.frontend import ast
 from phobos.frontend.builtins import (
+    DEBUGGING,
     ELEMENTWISE,
     FOLDS,
     PLANNED,
@@ -26,6 +27,7 @@ from phobos.frontend.check_builtins import (
     apply_elementwise,
     check_conversion,
 )
+from phobos.frontend.check_debugging import check_debugging
 from phobos.frontend.check_folds import check_over_axes, check_over_threads
 from phobos.frontend.check_functions import expand_call
 from phobos.frontend.check_tiles import check_tile_builtin
@@ -48,6 +50,8 @@ def check_call_statement(checker: Checker, node: ast.Call) -> list[Stmt]:
     name = _builtin_name(checker, node)
     if name in STATEMENTS:
         return check_shared_memory_statement(checker, node, name)
+    if name in DEBUGGING:
+        return check_debugging(checker, node, name)
     special = SPECIAL.get(name)
     if special is None or not special.is_statement:
         return [Evaluate(ast.anchor(node), _call(checker, node))]
@@ -126,6 +130,8 @@ def _builtin(checker: Checker, node: ast.Call, name: str) -> Expr:
         return check_tile_builtin(checker, node, TILE_BUILTINS[name])
     if name in STATEMENTS:
         return _no_value(checker, node, SHARED_MEMORY[name])
+    if name in DEBUGGING:
+        return _no_value(checker, node, DEBUGGING[name])
     if name in SHARED_MEMORY:
         return check_shared_memory(checker, node, name)
     if name in ELEMENTWISE:

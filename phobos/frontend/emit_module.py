@@ -44,10 +44,15 @@ _INDEX = IndexType()
 _UNIT = UnitAttr()
 
 
-def emit_module(program: Program, name: str, index_bits: int | None) -> ModuleOp:
-    """The module of a checked program that was read from the source called `name`."""
+def emit_module(
+    program: Program, name: str, index_bits: int | None, *, assertions: bool = False
+) -> ModuleOp:
+    """The module of a checked program that was read from the source called `name`.
+
+    Without `assertions` what only debug builds do is left out.
+    """
     place = Location(name, 1, 1)
-    kernels = [_kernel(kernel, index_bits) for kernel in program.kernels]
+    kernels = [_kernel(kernel, index_bits, assertions) for kernel in program.kernels]
     attributes: dict[str, Attribute] = {}
     if index_bits is not None:
         attributes["phobos.index_bits"] = IntegerAttr(index_bits, i32)
@@ -68,8 +73,8 @@ def module_name(name: str) -> str:
     return f"_{stem}" if stem[0].isdigit() else stem
 
 
-def _kernel(kernel: Kernel, index_bits: int | None) -> gpu.FuncOp:
-    emitter = Emitter(index_bits, emit_expression, emit_statement)
+def _kernel(kernel: Kernel, index_bits: int | None, assertions: bool) -> gpu.FuncOp:
+    emitter = Emitter(index_bits, emit_expression, emit_statement, assertions=assertions)
     types = [_parameter_attr(parameter) for parameter in kernel.parameters]
     entry = Block(arg_types=types)
     for parameter, argument in zip(kernel.parameters, entry.args, strict=True):

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from phobos.diagnostics import Location
 from phobos.dialects import collective, tile
 from phobos.frontend.emit_atomics import ATOMIC_STATEMENTS
+from phobos.frontend.emit_debugging import DEBUG_STATEMENTS
 from phobos.frontend.emit_elementwise import arithmetic, conversion, prefix
 from phobos.frontend.emit_tiles import emit_scatter
 from phobos.frontend.emit_types import type_attr
@@ -188,6 +189,7 @@ _RULES: dict[type[Stmt], Callable[[Emitter, Any], None]] = {
     RunWrite: _slice_write,
     ScatterWrite: emit_scatter,
     **ATOMIC_STATEMENTS,
+    **DEBUG_STATEMENTS,
     Evaluate: _evaluate,
     Barrier: _barrier,
     If: _if,

@@ -58,8 +58,11 @@ class Emitter:
         index_bits: int | None,
         expression: Callable[[Emitter, Expr], SSAValue],
         statement: Callable[[Emitter, Stmt], None],
+        *,
+        assertions: bool = False,
     ) -> None:
         self.index_bits = index_bits
+        self.assertions = assertions
         self.ops: list[Operation] = []
         self.constants: list[Operation] = []
         self.tensors: dict[TensorParameter, SSAValue] = {}

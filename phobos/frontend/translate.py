@@ -24,7 +24,7 @@ def translate(text: str, name: str, options: FrontendOptions) -> ModuleOp:
         with _deep_recursion():
             program = parse(text, name, options.sources)
             checked = check_program(program, options)
-            return emit_module(checked, name, options.index_bits)
+            return emit_module(checked, name, options.index_bits, assertions=options.assertions)
     except PhobosError as error:
         raise error.with_sources(options.sources) from None
 

@@ -88,6 +88,7 @@ _FAMILIES = (
     "gathers",
     "scans",
     "atomics",
+    "debugging",
 )
 """Modules of phobos.transforms.lowering, those that most kernels need first."""
 

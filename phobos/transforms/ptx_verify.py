@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from phobos.diagnostics import MAX_ERRORS, Diagnostic, PhobosError
 from phobos.dialects.ptx import (
+    AssertFailOp,
     BraOp,
     CondBraOp,
     EntryOp,
@@ -32,6 +33,7 @@ from phobos.dialects.ptx import (
     ImmOp,
     Instruction,
     ParamOp,
+    PrintfOp,
     PtxModuleOp,
     RegisterType,
     RetOp,
@@ -132,11 +134,11 @@ def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
                     yield _error(op, f"`{entry.sym_name}` has no parameter {op.immediates[0]}")
 
 
-_OTHERS = (ImmOp, SymbolOp, BraOp, CondBraOp, RetOp, ExitOp)
+_OTHERS = (ImmOp, SymbolOp, BraOp, CondBraOp, RetOp, ExitOp, PrintfOp, AssertFailOp)
 
 
 def _other_violations(op: Operation, entry: EntryOp) -> Iterator[Diagnostic]:
-    """What is no instruction: constants, symbols and branches; anything else was not lowered."""
+    """What is no instruction: constants, symbols, branches, calls; all else was not lowered."""
     if not isinstance(op, _OTHERS):
         yield _error(op, f"`{op.name}` is no PTX instruction and was not lowered to one")
     if isinstance(op, SymbolOp):

@@ -29,6 +29,10 @@ from phobos.dialects.ptx.attributes import (
 from phobos.dialects.ptx.builder import (
     InstructionBuilder,
 )
+from phobos.dialects.ptx.calls import (
+    AssertFailOp,
+    PrintfOp,
+)
 from phobos.dialects.ptx.compare import (
     SelpOp,
     SetOp,
@@ -156,6 +160,7 @@ Ptx = Dialect(
         ActivemaskOp,
         AddOp,
         AndOp,
+        AssertFailOp,
         AtomOp,
         BarOp,
         BarrierOp,
@@ -212,6 +217,7 @@ Ptx = Dialect(
         ParamOp,
         PopcOp,
         PrefetchOp,
+        PrintfOp,
         PrmtOp,
         PtxModuleOp,
         RcpOp,
@@ -265,6 +271,7 @@ __all__ = [
     "ActivemaskOp",
     "AddOp",
     "AndOp",
+    "AssertFailOp",
     "AtomOp",
     "BarOp",
     "BarrierOp",
@@ -328,6 +335,7 @@ __all__ = [
     "ParametersAttr",
     "PopcOp",
     "PrefetchOp",
+    "PrintfOp",
     "PrmtOp",
     "Ptx",
     "PtxModuleOp",

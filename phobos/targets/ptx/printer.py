@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from phobos.dialects.ptx.attributes import Parameter
+from phobos.dialects.ptx.calls import AssertFailOp, PrintfOp
 from phobos.dialects.ptx.control import BraOp, CondBraOp, ExitOp, RetOp
 from phobos.dialects.ptx.forms import OLDEST, Version
 from phobos.dialects.ptx.instruction import Instruction
@@ -23,8 +24,9 @@ from phobos.dialects.ptx.module import EntryOp, PtxModuleOp, SharedOp
 from phobos.dialects.ptx.moves import ImmOp, ParamOp, SymbolOp
 from phobos.dialects.ptx.shape import OFFSET_NAMES, Shape
 from phobos.dialects.ptx.signatures import ItemKind, Literal
-from phobos.dialects.ptx.types import REGISTER_TYPES, RegisterType
+from phobos.dialects.ptx.types import B64, REGISTER_TYPES, RegisterType
 from phobos.ir.locations import error_at, resolve_location
+from phobos.targets.ptx.calls import Texts, assertfail_lines, printf_lines
 from phobos.targets.ptx.chips import chip as chip_of
 from phobos.targets.ptx.coalesce import coalesce
 from phobos.targets.ptx.legality import (
@@ -48,6 +50,7 @@ def print_module(module: ModuleOp | PtxModuleOp, *, line_info: bool = False) -> 
         module = ptx_module_in(module)
     files = _Files() if line_info else None
     needed = module.version or OLDEST
+    texts = Texts()
     variables: list[str] = []
     kernels: list[str] = []
     for op in module.body.ops:
@@ -55,7 +58,7 @@ def print_module(module: ModuleOp | PtxModuleOp, *, line_info: bool = False) -> 
             case SharedOp():
                 variables.append(_shared_variable(op))
             case EntryOp():
-                printer = _EntryPrinter(op, files)
+                printer = _EntryPrinter(op, files, texts)
                 kernels.append(printer.text())
                 needed = max(needed, printer.needed_version)
             case _:
@@ -72,6 +75,7 @@ def print_module(module: ModuleOp | PtxModuleOp, *, line_info: bool = False) -> 
     if files is not None:
         head += files.directives()
     sections = ["\n".join(head)]
+    variables += texts.definitions()
     if variables:
         sections.append("\n".join(variables))
     return "\n\n".join(sections + kernels) + "\n"
@@ -154,9 +158,10 @@ _MOVES = {kind: f"mov.{kind}" for kind in REGISTER_TYPES}
 class _EntryPrinter:
     """Prints one kernel."""
 
-    def __init__(self, entry: EntryOp, files: _Files | None) -> None:
+    def __init__(self, entry: EntryOp, files: _Files | None, texts: Texts) -> None:
         self.entry = entry
         self.files = files
+        self.texts = texts
         self.names = Names(coalesce(entry.body.blocks))
         self.lines: list[str] = []
         self.needed_version: Version = OLDEST
@@ -199,6 +204,8 @@ class _EntryPrinter:
                 self._terminator(op, following)
             elif isinstance(op, Instruction):
                 self._instruction(op)
+            elif isinstance(op, PrintfOp | AssertFailOp):
+                self._call(op)
             else:
                 raise error_at(op, f"`{op.name}` cannot be printed as PTX")
 
@@ -319,6 +326,13 @@ class _EntryPrinter:
                 texts.insert(0, self._guard(op, texts))
             self._operands(op, order, line.literals, texts)
         self.lines.append(line.template % tuple(texts))
+
+    def _call(self, op: PrintfOp | AssertFailOp) -> None:
+        if isinstance(op, AssertFailOp):
+            self.lines += assertfail_lines(self.texts, op.text.data, op.file.data, op.line.data)
+            return
+        values = [(self._source(value), 8 if value.type == B64 else 4) for value in op.values]
+        self.lines += printf_lines(self.texts, op.text.data, values)
 
     def _new_spelling(self, op: Instruction) -> _Line:
         try:

@@ -86,6 +86,7 @@ def test_the_key_differs_with_every_option() -> None:
         "index_bits": 64,
         "extent_multiple": 8,
         "check_bounds": True,
+        "assertions": True,
         "line_info": True,
     }
     assert changes.keys() == {field.name for field in fields(CompileOptions)}
