@@ -36,10 +36,17 @@ class Variation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a value is not uniform: the value before it in the chain, None at a source."""
+    """Why a value is not uniform: the value before it in the chain, None at a source.
+
+    In the reason `{}` stands for how far the value before it differs.
+    """
 
     origin: SSAValue | None
     reason: str
+
+
+COMPUTED = "computed from a {} value"
+"""The reason that needs no words where the value has no name: an expression of such values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,8 @@ class Uniformity:
             parent = parent.parent_op()
         return worst
 
-    def chain(self, value: SSAValue) -> Iterator[tuple[SSAValue, str]]:
-        """The values that made `value` vary, nearest first, each with the reason."""
+    def chain(self, value: SSAValue) -> Iterator[tuple[SSAValue, Cause]]:
+        """`value` and the values that made it vary, nearest first, each with the reason."""
         seen: set[SSAValue] = set()
         current: SSAValue | None = value
         while current is not None and current not in seen:
@@ -84,7 +91,7 @@ class Uniformity:
             cause = self.causes.get(current)
             if cause is None:
                 return
-            yield current, cause.reason
+            yield current, cause
             current = cause.origin
 
 
@@ -229,9 +236,9 @@ class _Walker:
             if isinstance(result.type, TensorType):
                 continue
             values = [values[position] for values in yields]
-            self._join(result, values, "a branch assigns it a value that is")
+            self._join(result, values, "assigned a {} value in a branch")
             if any(value is not values[0] for value in values):
-                self._under(result, divergence, "it is assigned under a condition that is")
+                self._under(result, divergence, "assigned under a {} condition")
 
     def _branch(self, block: Block) -> tuple[SSAValue, ...]:
         self.block(block)
@@ -244,7 +251,7 @@ class _Walker:
         body = op.body.block
         divergence = self._enter(op, bounds)
         variable, *carried = body.args
-        self._join(variable, bounds, "it counts between bounds that are")
+        self._join(variable, bounds, "counted between {} bounds")
         for _ in self._until_stable():
             for argument, initial in zip(carried, op.iter_args, strict=True):
                 self._carry(argument, (initial,), divergence)
@@ -253,7 +260,7 @@ class _Walker:
                 self._carry(argument, (value,), divergence)
         for result, argument in zip(op.results, carried, strict=True):
             if not isinstance(result.type, TensorType):
-                self._join(result, (argument,), "a loop carries a value that is")
+                self._join(result, (argument,), "carried through a loop from a {} value")
 
     def _while(self, op: Operation) -> None:
         assert isinstance(op, scf.WhileOp)
@@ -279,8 +286,8 @@ class _Walker:
         """A loop-carried value: what flows in, and how far the trip count differs."""
         if isinstance(target.type, TensorType):
             return
-        self._join(target, sources, "a loop carries a value that is")
-        self._under(target, divergence, "its loop runs a number of times that differs")
+        self._join(target, sources, "carried through a loop from a {} value")
+        self._under(target, divergence, "changed by a loop that a {} condition ends")
 
     def _until_stable(self) -> Iterator[None]:
         """Repeats a loop's body while it changes anything; levels only rise, so it ends."""
@@ -296,5 +303,5 @@ class _Walker:
 
 def _reason(op: Operation) -> str:
     if isinstance(op, memref.LoadOp | vector.LoadOp):
-        return "it is read at a subscript that is"
-    return "it is computed from a value that is"
+        return "read at a {} subscript"
+    return COMPUTED

@@ -3,7 +3,7 @@
     %l = ctx.lane                       %l = ctx.lane {ctx.uniformity = "varying"}
     %c = arith.cmpi eq, %l, %zero  -->  %c = arith.cmpi eq, %l, %zero {ctx.uniformity = "varying"}
     scf.if %c {                         error: `barrier()` needs uniform control flow
-      collective.barrier                note: this condition is varying ...
+      collective.barrier                note: this `if` splits the threads ...
     }                                   note: `ctx.lane` differs between lanes
 
 Precondition: structured control flow (scf). Postcondition: every collective and every tile
@@ -22,7 +22,14 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from phobos.analysis.uniformity import Divergence, Uniformity, Variation, analyze
+from phobos.analysis.uniformity import (
+    COMPUTED,
+    Cause,
+    Divergence,
+    Uniformity,
+    Variation,
+    analyze,
+)
 from phobos.diagnostics import MAX_ERRORS, Diagnostic, Note, PhobosError
 from phobos.dialects import collective, tile
 from phobos.dialects.atomics import GridBarrierOp
@@ -67,7 +74,24 @@ def annotate(kernel: Operation, result: Uniformity) -> None:
 
 
 def violations(kernel: Operation, result: Uniformity) -> Iterator[Diagnostic]:
-    """The rules that a kernel breaks, in program order."""
+    """The rules that a kernel breaks, in program order.
+
+    The operations of one line that break the same rule for the same reason are one violation,
+    of the one that stands first there: for the user they are one statement.
+    """
+    first: dict[tuple[object, ...], Diagnostic] = {}
+    for found in _violations_of_ops(kernel, result):
+        place = found.location
+        key = (found.message, found.notes, place and (place.file, place.line))
+        first[key] = min(found, first.get(key, found), key=_column)
+    yield from first.values()
+
+
+def _column(diagnostic: Diagnostic) -> int:
+    return 0 if diagnostic.location is None else diagnostic.location.column
+
+
+def _violations_of_ops(kernel: Operation, result: Uniformity) -> Iterator[Diagnostic]:
     for op in kernel.walk():
         rule = _RULES.get(type(op))
         if rule is not None:
@@ -152,28 +176,46 @@ def _control(
     divergence = result.divergence(op)
     if divergence is None or divergence.level <= limit:
         return
-    needed = "uniform" if limit is Variation.UNIFORM else "at least warp-uniform"
+    if limit is Variation.UNIFORM:
+        needed, reached_by = "uniform", "some threads"
+    else:
+        needed, reached_by = "at least warp-uniform", "some lanes of a warp"
     yield Diagnostic.error(
-        f"{what} needs {needed} control flow, but only some threads get here",
+        f"{what} needs {needed} control flow, but only {reached_by} get here",
         location_of(op),
         notes=_explain(divergence, result),
-        help=_escape(divergence),
+        help=_SPLITTERS[divergence.op.name].help,
     )
 
 
-def _escape(divergence: Divergence) -> str:
-    return (
-        "move it out of the code that only some threads run, or make the condition "
-        "the same in every thread"
-    )
+@dataclass(frozen=True)
+class _Splitter:
+    """The words for a construct that splits the threads."""
+
+    name: str
+    reason: str
+    help: str
+
+
+_LOOP_HELP = (
+    "let every thread go round equally often, with an `if` around what only some of them do, "
+    "or move it behind the loop"
+)
+_SPLITTERS = {
+    "scf.if": _Splitter(
+        "`if`",
+        "its condition is",
+        "move it to where all threads get, or make the condition the same in every thread",
+    ),
+    "scf.for": _Splitter("`for`", "its bounds are", _LOOP_HELP),
+    "scf.while": _Splitter("loop", "its condition is", _LOOP_HELP),
+}
 
 
 def _explain(divergence: Divergence, result: Uniformity) -> tuple[Note, ...]:
-    kind = {"scf.if": "`if`", "scf.for": "`for`", "scf.while": "loop"}.get(
-        divergence.op.name, divergence.op.name
-    )
+    splitter = _SPLITTERS[divergence.op.name]
     head = Note(
-        f"this {kind} splits the threads: its condition is {divergence.level}",
+        f"this {splitter.name} splits the threads: {splitter.reason} {divergence.level}",
         location_of(divergence.op),
     )
     return (head, *_chain_notes(divergence.condition, result))
@@ -181,19 +223,22 @@ def _explain(divergence: Divergence, result: Uniformity) -> tuple[Note, ...]:
 
 def _chain_notes(value: SSAValue, result: Uniformity) -> Iterator[Note]:
     """The chain that made a value vary; its middle is left out where it is long."""
-    notes: list[Note] = []
-    for link, reason in result.chain(value):
-        note = Note(f"{result.level(link)}, since {reason}", location_of_value(link))
-        if not notes or note.location != notes[-1].location:
-            notes.append(note)
-    if result.causes and notes:
-        # The source's own words matter most where several links share a line and column.
-        source = list(result.chain(value))[-1]
-        last = Note(source[1], location_of_value(source[0]))
-        notes = [note for note in notes if note.location != last.location] + [last]
+    notes = [
+        Note(_words(link, cause, result), location_of_value(link))
+        for link, cause in result.chain(value)
+        if cause.origin is None or link.name_hint is not None or cause.reason is not COMPUTED
+    ]
     if len(notes) > _CHAIN_NOTES:
         notes = notes[: _CHAIN_NOTES - 1] + notes[-1:]
     yield from notes
+
+
+def _words(value: SSAValue, cause: Cause, result: Uniformity) -> str:
+    if cause.origin is None:
+        return cause.reason
+    subject = "this value" if value.name_hint is None else f"`{value.name_hint}`"
+    reason = cause.reason.format(result.level(cause.origin))
+    return f"{subject} is {result.level(value)}: {reason}"
 
 
 def _operand_error(

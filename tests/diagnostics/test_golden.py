@@ -17,14 +17,15 @@ from pathlib import Path
 import pytest
 
 from phobos.diagnostics import PhobosError
-from phobos.frontend import FrontendOptions, to_ir
+from phobos.driver.compilation import compile_text
+from phobos.driver.options import CompileOptions, make_options
 
 FOLDER = Path(__file__).parent
 UPDATE = os.environ.get("PHOBOS_UPDATE_GOLDEN") == "1"
 PROGRAMS = sorted(FOLDER.glob("*.ph"))
 
 
-def read_options(text: str) -> FrontendOptions:
+def read_options(text: str) -> CompileOptions:
     """The options that the `//@` lines of a program give."""
     constants: dict[str, int | float] = {}
     kernel: str | None = None
@@ -43,14 +44,14 @@ def read_options(text: str) -> FrontendOptions:
                 index_bits = int(value)
             case _:
                 raise AssertionError(f"unknown option: {line}")
-    return FrontendOptions(constants=constants, kernel=kernel, index_bits=index_bits)
+    return make_options(chip="sm_80", constants=constants, kernel=kernel, index_bits=index_bits)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_message(program: Path) -> None:
     text = program.read_text()
     with pytest.raises(PhobosError) as caught:
-        to_ir(text, program.name, read_options(text))
+        compile_text(text, program.name, read_options(text))
     said = f"{caught.value}\n"
     expected = program.with_suffix(".expected")
     if UPDATE:
