@@ -52,7 +52,16 @@ def make_parser() -> argparse.ArgumentParser:
         help="where to run; auto is the GPU if there is one",
     )  # fmt: skip
     add("--chip", metavar="CHIP", help="the chip to compile for, such as sm_80")
+    add("--assertions", action="store_true", help="keep the program's `assert` and `print`")
     add("--seed", type=int, default=0, help="of the random numbers (default 0)")
+    add(
+        "--check", type=_checks, metavar="CHECK[,...]",
+        help="emulate, and look for bounds, align, init, divergence, async, race, overflow; "
+        "all is all of them but overflow",
+    )  # fmt: skip
+    add("--schedule-seed", type=int, metavar="N", help="emulate with this order of CTAs and warps")
+    add("--seeds", type=int, metavar="N", help="emulate N schedules and compare their results")
+    add("--profile", action="store_true", help="emulate, and count what each line does")
     add("--time", action="store_true", help="time many launches and report the median")
     add("--diagnostics", choices=("text", "json"), default="text", help="the form of diagnostics")
     add("--debug", action="store_true", help="show the Python traceback of an error")
@@ -83,15 +92,51 @@ def main(args: Sequence[str] | None = None) -> int:
     given = parser.parse_args(args)
     if given.seed < 0:
         parser.error("argument --seed: it cannot be negative")
-    if given.file.endswith(".ptx") and (given.constants or given.chip):
-        parser.error("--set and --chip need the .ph program; the .ptx file is compiled already")
+    if given.file.endswith(".ptx") and (given.constants or given.chip or given.assertions):
+        parser.error(
+            "--set, --chip and --assertions need the .ph program; the .ptx file is compiled already"
+        )
+    _check_emulation(parser, given)
     reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
     return reporter.guard(lambda: _run(given))
 
 
+def _checks(text: str) -> tuple[str, ...]:
+    """The checks of a list with commas; which there are is the emulator's to say."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _check_emulation(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Refuse options of the emulator that are out of range or have no emulator to go to."""
+    if given.schedule_seed is not None and given.schedule_seed < 0:
+        parser.error("argument --schedule-seed: it cannot be negative")
+    if given.seeds is not None and given.seeds < 1:
+        parser.error("argument --seeds: at least 1 schedule is needed")
+    if _emulates(given) and given.device == "cuda":
+        parser.error(
+            "--check, --schedule-seed, --seeds and --profile are the emulator's; "
+            "leave --device cuda out"
+        )
+
+
+def _emulates(given: argparse.Namespace) -> bool:
+    """Whether an option asks for the emulator, whatever devices there are."""
+    numbers = (given.check, given.schedule_seed, given.seeds)
+    return given.profile or any(number is not None for number in numbers)
+
+
 def _run(given: argparse.Namespace) -> None:
     module = _module(given)
+    from phobos.runtime.schedules import Emulation
     from phobos.runtime.trial import Trial, run_trial
+
+    is_emulated = _emulates(given) or given.device == "emulator"
+    emulation = Emulation(
+        checks=given.check,
+        seed=given.schedule_seed or 0,
+        schedules=given.seeds or 1,
+        profiles=given.profile,
+    )
 
     trial = Trial(
         kernel=given.kernel,
@@ -103,6 +148,7 @@ def _run(given: argparse.Namespace) -> None:
         device=given.device,
         seed=given.seed,
         is_timed=given.time,
+        emulation=emulation if is_emulated else None,
     )
     run_trial(module, trial, print)
 
@@ -116,7 +162,12 @@ def _module(given: argparse.Namespace) -> Module:
     from phobos.driver.options import make_options
 
     text, name = read_text(given.file)
-    options = make_options(chip=given.chip, constants=dict(given.constants), kernel=given.kernel)
+    options = make_options(
+        chip=given.chip,
+        constants=dict(given.constants),
+        kernel=given.kernel,
+        assertions=given.assertions,
+    )
     return compile_module(text, name, options)
 
 

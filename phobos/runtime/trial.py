@@ -14,6 +14,7 @@ from phobos.runtime.device import Device, Launch, Timing, choose_device
 from phobos.runtime.inputs import Input, Inputs, check_known, make_inputs, save
 from phobos.runtime.launcher import GridArgument, prepare
 from phobos.runtime.module import Module
+from phobos.runtime.schedules import Emulation
 from phobos.targets.ptx.contract import KernelContract, TensorParameter
 
 _FIRST_ELEMENTS = 4
@@ -33,6 +34,7 @@ class Trial:
     device: str = "auto"
     seed: int = 0
     is_timed: bool = False
+    emulation: Emulation | None = None
 
 
 def run_trial(module: Module, trial: Trial, say: Callable[[str], None]) -> None:
@@ -40,10 +42,12 @@ def run_trial(module: Module, trial: Trial, say: Callable[[str], None]) -> None:
 
     `say` gets the report line by line. Raises PhobosError if the launch is wrong or fails.
     """
-    kernel = module.contract.kernel(trial.kernel)
+    kernel, emulation = module.contract.kernel(trial.kernel), trial.emulation
     tensors = [tensor.name for tensor in kernel.tensors]
     check_known("--save", "tensor", trial.saves, tensors, kernel)
-    device = choose_device(trial.device)
+    device = choose_device(trial.device) if emulation is None else emulation.device()
+    if emulation is None and device.name == "emulator":
+        emulation = Emulation()
     inputs = make_inputs(
         kernel, dims=trial.dims, scalars=trial.scalars, files=trial.loads, seed=trial.seed
     )
@@ -55,11 +59,19 @@ def run_trial(module: Module, trial: Trial, say: Callable[[str], None]) -> None:
         say("Nothing to do: an extent is 0, so that the grid is empty.")
     else:
         with module.located():
-            device.launch(launch)
+            if emulation is None:
+                device.launch(launch)
+            else:
+                written = {name: values[name] for name in _written(kernel)}
+                emulation.run(module, launch, written, say)
     for line in _results(kernel, inputs.values, trial.saves):
         say(line)
     if trial.is_timed and launch is not None:
         say(_timing_line(_timed(device, launch), launch))
+
+
+def _written(kernel: KernelContract) -> Iterator[str]:
+    return (tensor.name for tensor in kernel.tensors if tensor.access.writes)
 
 
 # The report --------------------------------------------------------------------------------------
