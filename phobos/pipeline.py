@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_PIPELINE = ",".join(
     (
         "ph-bind-constants",  # ctx.threads and literal extents become constants
-        "canonicalize",
+        "ph-canonicalize",
         "cse",
         "ph-infer-uniformity{annotate=false}",  # legality: who reaches what
         "ph-analyze-extents",  # proofs of bounds and alignment, read by all below
@@ -44,6 +44,7 @@ DEFAULT_PIPELINE = ",".join(
 
 _LOCATIONS = {
     "ph-bind-constants": ("bind_constants", "BindConstantsPass"),
+    "ph-canonicalize": ("canonicalize", "CanonicalizePass"),
     "ph-infer-uniformity": ("infer_uniformity", "InferUniformityPass"),
     "ph-check-bounds": ("check_bounds", "CheckBoundsPass"),
     "ph-analyze-extents": ("analyze_extents", "AnalyzeExtentsPass"),
