@@ -1,10 +1,15 @@
-"""Compile a kernel, run it on the emulator with all checks, and compare it with NumPy."""
+"""Compile a kernel, run it on the emulator with all checks, and compare it with NumPy.
+
+The tests of the built-ins say nothing of the device: tests/gpu runs them on a GPU.
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import phobos
 from phobos.diagnostics import PhobosError
@@ -16,6 +21,19 @@ from tests.support.cases import Arrays, Case, Reference, run_case
 
 CHIPS = ("sm_75", "sm_90")
 """The poorest chip and a rich one; what differs between those in between has tests of its own."""
+
+_gpu: ContextVar[bool] = ContextVar("gpu", default=False)
+
+
+@contextmanager
+def on_gpu() -> Iterator[None]:
+    """Lets `check` run kernels on the GPU while the context lasts."""
+    token = _gpu.set(True)
+    try:
+        yield
+    finally:
+        _gpu.reset(token)
+
 
 _HEADER = re.compile(r"^\.(version|target).*\n", re.MULTILINE)
 
@@ -59,7 +77,8 @@ def check(
             assembles(module.ptx, chip)
             (kernel,) = module.contract.kernels
             for case in cases:
-                run_case(module, kernel.name, case, EmulatorDevice(seed=case.seed, checks="all"))
+                emulator = EmulatorDevice(seed=case.seed, checks="all")
+                run_case(module, kernel.name, case, "cuda" if _gpu.get() else emulator)
 
 
 def assembles(ptx: str, chip: str) -> None:
