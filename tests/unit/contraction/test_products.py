@@ -87,10 +87,11 @@ def check(
     given_b = np.ascontiguousarray(b.T) if form == "dot_t" else b
     tm, tn, _ = tile
     grid = (-(-m // tm), -(-n // tn), 1)
+    index = np.uint64 if module.contract.index_bits == 64 else np.uint32
     arguments: list[object] = []
     for array in (given_a, given_b, c):
         rows, columns = array.shape
-        arguments += [array, array, *np.array([0, rows, columns, columns, 1], np.uint32)]
+        arguments += [array, array, *np.array([0, rows, columns, columns, 1], index)]
     shared = module.contract.kernels[0].dynamic_shared_bytes
     phobos.emulate(
         module.ptx, "product", grid, (threads, 1, 1), arguments,
