@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import phobos
 from phobos.diagnostics import PhobosError, PhobosWarning
 from phobos.runtime.emulator_device import EmulatorDevice
 from tests.support.cases import Arrays, Case, run_case
@@ -120,7 +121,7 @@ kernel k(x: tensor<f32>[N], n: i32) {
 }
 """
     with pytest.warns(PhobosWarning, match=r"this loop is not unrolled(.|\n)*\[-W fallback\]"):
-        compiled(source)
+        phobos.compile(source, cache=False)
 
 
 def test_too_many_iterations_to_unroll_are_refused() -> None:
