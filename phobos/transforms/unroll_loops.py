@@ -8,10 +8,9 @@
     scf.for %k = %next to %n step %c256 { load x[%k]; ... }      // what is left
 
 A loop is unrolled as its `phobos.unroll` says (`for<unroll n>`; -1 is all iterations).
-Without one, a thread's own loop is unrolled if it reads tensors at places that depend on its
-counter and writes nothing: its loads are independent, and the assembler moves those of one
-basic block to the front. The order of all other operations stays, so results are the same to
-the last bit.
+Without one, a loop is unrolled if it reads tensors at places that depend on its counter, by
+thread or by tile, and does nothing that others see. Its loads then come before the rest of a
+group; the order of all else stays, so that results are the same to the last bit.
 
 Precondition: `ph-analyze-extents`, whose proofs hold for the copies. Postcondition: no
 `phobos.unroll` is left. Cost: one range analysis where a loop is unrolled, and the copies.
@@ -19,8 +18,9 @@ Precondition: `ph-analyze-extents`, whose proofs hold for the copies. Postcondit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, memref, scf, vector
@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     TensorType,
+    VectorType,
 )
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -40,7 +41,9 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from phobos.analysis.ranges import Ranges, analyze
 from phobos.diagnostics import Diagnostic, tell
 from phobos.dialects import tile
-from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels
+from phobos.dialects.contraction import DotOp
+from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
+from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.locations import error_at, location_of
 from phobos.ir.rewrite import insert_before
 
@@ -52,9 +55,11 @@ GROUP = "fallback"
 NARROW_BYTES = 4
 NARROW_FACTOR = 8
 WIDE_FACTOR = 4
-"""Iterations at a time where the widest load of an iteration is up to NARROW_BYTES, or wider:
+"""Iterations at a time where the widest load of a thread is up to NARROW_BYTES, or wider:
 some 32 to 64 bytes of a stream are then on their way for each thread, which is what a
 multiprocessor full of threads needs to keep memory busy."""
+TILE_BYTES = 128
+"""How many bytes of tiles a thread should have on their way; they stand in its registers."""
 _MAX_COPIED_OPS = 512
 _MAX_ITERATIONS = 4096
 
@@ -69,17 +74,18 @@ class UnrollLoopsPass(ModulePass):
         """Unrolls loops of every kernel of the module, inner ones first."""
         for kernel in kernels(op):
             loops = [loop for loop in kernel.walk(reverse=True) if isinstance(loop, scf.ForOp)]
-            chosen = [(loop, factor) for loop in loops if (factor := _factor(loop)) != 1]
+            threads = threads_of(kernel)
+            chosen = [(loop, factor) for loop in loops if (factor := _factor(loop, threads)) != 1]
             if chosen:
                 _unroll_loops(kernel, chosen)
 
 
-def _factor(loop: scf.ForOp) -> int:
+def _factor(loop: scf.ForOp, threads: int) -> int:
     """How many iterations at a time: as asked for, else what the loop's loads suggest."""
     asked = loop.attributes.pop(UNROLL, None)
     if isinstance(asked, IntegerAttr):
         return asked.value.data
-    return _suggested_factor(loop)
+    return _suggested_factor(loop, threads)
 
 
 def _unroll_loops(kernel: gpu.FuncOp, chosen: Sequence[tuple[scf.ForOp, int]]) -> None:
@@ -105,54 +111,64 @@ def _unroll_loops(kernel: gpu.FuncOp, chosen: Sequence[tuple[scf.ForOp, int]]) -
 # ---- which loops
 
 
-def _suggested_factor(loop: scf.ForOp) -> int:
-    """What fits a thread's own loop that only reads; 1 for every other loop."""
+def _suggested_factor(loop: scf.ForOp, threads: int) -> int:
+    """What fits a loop that only reads; 1 for every other loop."""
     body = list(loop.body.block.walk())
     if not all(map(_only_reads, body)):
         return 1
-    widest = max(map(_load_bytes, _streaming_loads(loop, body)), default=0)
-    if widest == 0:
+    loads = _streaming_loads(loop, body)
+    if not loads:
         return 1
+    widest = max(_load_bytes(load) for load in loads)
     factor = NARROW_FACTOR if widest <= NARROW_BYTES else WIDE_FACTOR
+    tiles = [load for load in loads if isinstance(load, tile.LoadOp)]
+    if tiles:
+        share = sum(map(_load_bytes, tiles)) / threads
+        factor = min(WIDE_FACTOR, max(1, int(TILE_BYTES / share)))
     while factor > 1 and factor * len(body) > _MAX_COPIED_OPS:
         factor //= 2
     return factor
 
 
 def _only_reads(op: Operation) -> bool:
-    """Whether an op of a thread's own loop leaves memory and other threads alone."""
-    if isinstance(op, scf.IfOp | vector.LoadOp | vector.ReductionOp | vector.BitcastOp):
+    """Whether an op leaves memory and other threads alone."""
+    if isinstance(op, _ONLY_READ):
         return True
-    if op.regions or any(isinstance(result.type, TensorType) for result in op.results):
-        return False
-    if op.name.startswith("collective."):
+    if isinstance(op, _BETWEEN_THREADS) or op.name.startswith("collective.") or op.regions:
         return False
     effects = get_effects(op)
     return effects is not None and all(effect.kind is MemoryEffectKind.READ for effect in effects)
 
 
-def _streaming_loads(
-    loop: scf.ForOp, body: Sequence[Operation]
-) -> list[memref.LoadOp | vector.LoadOp]:
+_ONLY_READ = (scf.IfOp, vector.LoadOp, vector.ReductionOp, vector.BitcastOp)
+"""Ops whose definitions in xDSL do not say so."""
+_BETWEEN_THREADS = (ReduceOp, TransposeOp, ReshapeOp, DotOp)
+"""Ops on tiles that may need an exchange between threads, and so barriers."""
+
+
+def _streaming_loads(loop: scf.ForOp, body: Sequence[Operation]) -> list[_Load]:
     """Reads of tensors at places that depend on the loop's counter."""
     moving: set[SSAValue] = {loop.body.block.args[0]}
-    found: list[memref.LoadOp | vector.LoadOp] = []
+    found: list[_Load] = []
     for op in body:
         if not moving.isdisjoint(op.operands):
             moving.update(op.results)
-            mem = op.operands[0]
-            if isinstance(op, memref.LoadOp | vector.LoadOp) and not tile.is_shared(mem):
+            if isinstance(op, _Load) and not tile.is_shared(op.operands[0]):
                 found.append(op)
     return found
 
 
-def _load_bytes(op: memref.LoadOp | vector.LoadOp) -> int:
-    """What one access of a load moves."""
+_Load = memref.LoadOp | vector.LoadOp | tile.LoadOp
+
+
+def _load_bytes(op: _Load) -> int:
+    """What a load moves: one access of a thread, or a whole tile."""
     mem = op.operands[0].type
     assert isinstance(mem, MemRefType)
     element = mem.element_type
     size = element.size if isinstance(element, FixedBitwidthType) else 1
-    return size * op.result.type.get_shape()[0] if isinstance(op, vector.LoadOp) else size
+    read = op.results[0].type
+    return size * prod(read.get_shape()) if isinstance(read, VectorType | TensorType) else size
 
 
 # ---- bounds
@@ -227,19 +243,59 @@ def _group_step(writer: _Writer, factor: int, ranges: Ranges) -> SSAValue:
 # ---- copies
 
 
-def _copy_body(
-    loop: scf.ForOp, into: Block, counter: SSAValue, carried: Sequence[SSAValue]
+def _copy_rest(
+    loop: scf.ForOp,
+    into: Block,
+    known: dict[SSAValue, SSAValue],
+    carried: Sequence[SSAValue],
+    done: Collection[Operation] = (),
 ) -> list[SSAValue]:
-    """Appends one iteration to a block; gives what it passes on."""
+    """Appends what is not done of an iteration to a block; gives what it passes on.
+
+    `known` maps the counter, and the results of ops that are done, to those of the copy.
+    """
     body = loop.body.block
-    known: dict[SSAValue, SSAValue] = dict(zip(body.args, (counter, *carried), strict=True))
+    known.update(zip(body.args[1:], carried, strict=True))
     passed: Sequence[SSAValue] = ()
     for op in body.ops:
         if isinstance(op, scf.YieldOp):
             passed = op.operands
-        else:
+        elif op not in done:
             into.add_op(op.clone(known))
     return [known.get(value, value) for value in passed]
+
+
+def _loads_and_their_places(loop: scf.ForOp) -> list[Operation]:
+    """The loads of an iteration that may come before all else, with what they need, in order.
+
+    These are the loads of a loop that only reads, if their places depend on nothing that an
+    iteration passes to the next.
+    """
+    body = loop.body.block
+    if not all(map(_only_reads, body.walk())):
+        return []
+    early: set[SSAValue] = {body.args[0]}
+    ready: list[Operation] = []
+    for op in body.ops:
+        inside = [value for value in op.operands if _is_made_in(value, body)]
+        if not op.regions and early.issuperset(inside) and (inside or isinstance(op, _Constant)):
+            early.update(op.results)
+            ready.append(op)
+    needed: set[Operation] = set()
+    for op in reversed(ready):
+        if isinstance(op, _Load) or any(
+            use.operation in needed for r in op.results for use in r.uses
+        ):
+            needed.add(op)
+    return [op for op in ready if op in needed]
+
+
+_Constant = arith.ConstantOp
+
+
+def _is_made_in(value: SSAValue, block: Block) -> bool:
+    owner = value.owner
+    return (owner if isinstance(owner, Block) else owner.parent) is block
 
 
 def _unroll_fully(loop: scf.ForOp, trips: int) -> None:
@@ -254,7 +310,7 @@ def _unroll_fully(loop: scf.ForOp, trips: int) -> None:
     counter: SSAValue = loop.lb
     values: list[SSAValue] = list(loop.iter_args)
     for _ in range(trips):
-        values = _copy_body(loop, straight, counter, values)
+        values = _copy_rest(loop, straight, {loop.body.block.args[0]: counter}, values)
         counter = _add(straight, arith.AddiOp(counter, loop.step), loop)
     block = loop.parent
     assert block is not None
@@ -313,11 +369,16 @@ def _group_body(
         new.name_hint = old.name_hint
     first = body.args[0]
     values: list[SSAValue] = list(body.args[1 : len(given)])
-    counter: SSAValue = first
+    early = _loads_and_their_places(loop)
+    counters: list[SSAValue] = [first]
+    copies: list[dict[SSAValue, SSAValue]] = []
     for copy in range(factor):
         if copy:
-            counter = _counter(body, loop, first, counter, copy, ranges)
-        values = _copy_body(loop, body, counter, values)
+            counters.append(_counter(body, loop, first, counters[-1], copy, ranges))
+        copies.append({given[0]: counters[copy]})
+        body.add_ops(op.clone(copies[copy]) for op in early)
+    for known in copies:
+        values = _copy_rest(loop, body, known, values, frozenset(early))
     if has_rest:
         values.append(_add(body, arith.AddiOp(first, group_step), loop))
     end = scf.YieldOp(*values)

@@ -13,13 +13,15 @@
     // CHECK-NEXT: %[[LAST:.*]] = arith.subi %size, %[[BACK]] : index
     // CHECK-NEXT: %[[STEP:.*]] = arith.constant 256 : index
     // CHECK-NEXT: %[[G:.*]], %[[NEXT:.*]] = scf.for %k = %lane to %[[LAST]] step %[[STEP]] iter_args(%{{.*}} = %f0, %{{.*}} = %lane)
-    // CHECK-NEXT:   memref.load %x[%k]
-    // CHECK-NEXT:   %[[A0:.*]] = arith.addf
+    // CHECK-NEXT:   %[[V0:.*]] = memref.load %x[%k]
     // CHECK-NEXT:   %[[C1:.*]] = arith.constant 32 : index
     // CHECK-NEXT:   %[[K1:.*]] = arith.addi %k, %[[C1]] : index
-    // CHECK-NEXT:   memref.load %x[%[[K1]]]
-    // CHECK-NEXT:   arith.addf %[[A0]]
+    // CHECK-NEXT:   %[[V1:.*]] = memref.load %x[%[[K1]]]
     // CHECK:        arith.constant 224 : index
+    // CHECK-NEXT:   arith.addi
+    // CHECK-NEXT:   memref.load
+    // CHECK-NEXT:   %[[A0:.*]] = arith.addf %{{.*}}, %[[V0]] : f32
+    // CHECK-NEXT:   %[[A1:.*]] = arith.addf %[[A0]], %[[V1]] : f32
     // CHECK:        %[[AFTER:.*]] = arith.addi %k, %[[STEP]] : index
     // CHECK-NEXT:   scf.yield %{{.*}}, %[[AFTER]] : f32, index
     // CHECK:      %[[WRAPPED:.*]] = arith.cmpi slt, %[[NEXT]], %lane : index
@@ -40,6 +42,19 @@
     %c4 = arith.constant 4 : index
     scf.for %k = %c0 to %c1024 step %c4 {
       %v = vector.load %x[%k] : memref<?xf32>, vector<4xf32>
+    }
+
+    // Tiles: a thread's share of 16 bytes, eight times, would be 128; four times is enough.
+    // CHECK:      scf.for %{{.*}} = %c0 to %c1024 step
+    // CHECK-COUNT-4: tile.load
+    // CHECK-NOT:  tile.load
+    // CHECK-COUNT-4: arith.addf
+    // CHECK:      scf.yield
+    %zero = arith.constant dense<0.0> : tensor<128xf32>
+    %tiles = scf.for %k = %c0 to %c1024 step %c32 iter_args(%t = %zero) -> (tensor<128xf32>) {
+      %v = tile.load %x[%k] : memref<?xf32> -> tensor<128xf32>
+      %next = arith.addf %t, %v : tensor<128xf32>
+      scf.yield %next : tensor<128xf32>
     }
 
     // A loop that writes keeps the order of its accesses, so it stays as it is.
