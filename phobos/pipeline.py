@@ -37,6 +37,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-insert-barriers",  # needs places: buffers may share bytes
         "ph-lower-to-ptx",
         "ph-ptx-canonicalize",
+        "ph-ptx-limit-registers",
         "ph-ptx-verify",
     )
 )
@@ -68,6 +69,7 @@ _LOCATIONS = {
     "ph-ptx-licm": ("ptx_licm", "PtxLicmPass"),
     "ph-ptx-strength-reduce": ("ptx_strength_reduce", "PtxStrengthReducePass"),
     "ph-ptx-fuse": ("ptx_fuse", "PtxFusePass"),
+    "ph-ptx-limit-registers": ("ptx_limit_registers", "PtxLimitRegistersPass"),
     "ph-ptx-verify": ("ptx_verify", "PtxVerifyPass"),
 }
 """Pass name -> module in phobos.transforms and class."""

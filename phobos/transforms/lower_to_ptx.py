@@ -35,6 +35,7 @@ from phobos.transforms.lowering.registers import Kind, kind_of
 from phobos.transforms.lowering.state import Handler, Lowering, TensorParameter
 from phobos.transforms.pipeline_loops import DYNAMIC
 from phobos.transforms.place_tiles import ALIGNMENT, SHARED_BYTES
+from phobos.transforms.ptx_limit_registers import THREADS
 
 LAUNCH_BOUNDS = "phobos.launch_bounds"
 DYNAMIC_BYTES = "phobos.dynamic_shared_bytes"
@@ -155,14 +156,16 @@ def _entry(kernel: gpu.FuncOp, parameters: list[Parameter]) -> ptx.EntryOp:
         found = given.get(key) if given is not None else None
         return found.value.data if isinstance(found, IntegerAttr) else None
 
-    threads = (threads_of(kernel), 1, 1) if given is not None else None
-    return ptx.EntryOp.make(
+    threads = threads_of(kernel)
+    entry = ptx.EntryOp.make(
         kernel_name(kernel),
         parameters,
-        maxntid=threads,
+        maxntid=(threads, 1, 1) if given is not None else None,
         minnctapersm=number("min_ctas"),
         maxnreg=number("max_regs"),
     )
+    entry.attributes[THREADS] = IntegerAttr(threads, i64)
+    return entry
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,80 @@
+"""Counting live registers, and the CTAs that they leave room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from phobos.analysis.register_pressure import register_pressure
+from phobos.dialects import ptx
+from phobos.dialects.ptx import B32, B64, InstructionBuilder
+from phobos.targets.ptx.chips import chip
+from phobos.transforms.ptx_limit_registers import occupancy
+
+
+def entry() -> tuple[ptx.EntryOp, InstructionBuilder]:
+    made = ptx.EntryOp.make("k", [ptx.Parameter("p", "u64")])
+    return made, InstructionBuilder(made.body)
+
+
+def test_values_count_from_where_they_are_made_to_their_last_use() -> None:
+    kernel, build = entry()
+    base = build.param(0, "u64", B64)
+    loads = [build.emit_multi(ptx.LdOp, "global.b32", base, results=(B32,))[0] for _ in range(4)]
+    total = loads[0]
+    for value in loads[1:]:
+        total = build.emit(ptx.AddOp, "f32", total, value)
+    build.emit_multi(ptx.StOp, "global.b32", base, total, results=())
+    build.ret()
+    assert register_pressure(kernel) == 2 + 4  # the address has 64 bits
+
+
+def test_constants_and_predicates_are_free() -> None:
+    kernel, build = entry()
+    x = build.param(0, "u32", B32)
+    predicate = build.emit(ptx.SetpOp, "lt.s32", x, 7)
+    y = build.emit(ptx.SelpOp, "b32", 1, 2, predicate)
+    build.emit(ptx.AddOp, "s32", x, y)
+    build.ret()
+    assert register_pressure(kernel) == 2
+
+
+def test_what_a_loop_needs_lives_through_it() -> None:
+    kernel, build = entry()
+    base = build.param(0, "u64", B64)
+    kept = [build.emit_multi(ptx.LdOp, "global.b32", base, results=(B32,))[0] for _ in range(3)]
+    loop = build.block([B32], "loop")
+    done = build.block((), "done")
+    build.bra(loop, build.imm(0, B32))
+    build.at(loop)
+    inner = [build.emit_multi(ptx.LdOp, "global.b32", base, results=(B32,))[0] for _ in range(5)]
+    total = loop.args[0]
+    for value in inner:
+        total = build.emit(ptx.AddOp, "f32", total, value)
+    again = build.emit(ptx.SetpOp, "lt.f32", total, 0x40000000)
+    build.cond_bra(again, loop, done, [total])
+    build.at(done)
+    for value in kept:
+        build.emit_multi(ptx.StOp, "global.b32", base, value, results=())
+    build.ret()
+    assert register_pressure(kernel) == 2 + 3 + 5 + 1  # the sum so far
+
+
+@pytest.mark.parametrize(
+    ("name", "needed", "threads", "wanted"),
+    [
+        ("sm_90", 20, 256, (8, 32)),
+        ("sm_90", 33, 256, (6, 40)),
+        ("sm_90", 65, 256, (3, 80)),
+        ("sm_90", 200, 256, (1, 255)),
+        ("sm_90", 300, 256, (1, 255)),
+        ("sm_90", 90, 1024, (1, 64)),
+        ("sm_90", 20, 32, (32, 64)),
+        ("sm_75", 20, 256, (4, 64)),
+        ("sm_86", 20, 1024, (1, 64)),
+        ("sm_90", 20, 100, (16, 32)),
+    ],
+)
+def test_as_many_ctas_as_leave_enough_registers(
+    name: str, needed: int, threads: int, wanted: tuple[int, int]
+) -> None:
+    assert occupancy(needed, threads, chip(name)) == wanted
