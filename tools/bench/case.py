@@ -41,17 +41,21 @@ class Rate(StrEnum):
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a case: its dims by name or as numbers, and its type if it is always the same."""
+    """An array of a case: its dims by name or as numbers, and its type if it is always the same.
+
+    Integers with `below` are subscripts: from 0 up to that dim.
+    """
 
     name: str
     dims: tuple[str | int, ...]
     role: Role
     dtype: str | None = None
+    below: str | None = None
 
 
-def read(name: str, *dims: str | int, dtype: str | None = None) -> Array:
+def read(name: str, *dims: str | int, dtype: str | None = None, below: str | None = None) -> Array:
     """An input. Without `dtype` it has the type that the case is run with."""
-    return Array(name, dims, Role.READ, dtype)
+    return Array(name, dims, Role.READ, dtype, below)
 
 
 def written(name: str, *dims: str | int, dtype: str | None = None) -> Array:
@@ -183,6 +187,10 @@ class Problem:
     def dtype_of(self, array: Array) -> str:
         """The language's name of an array's type."""
         return array.dtype or self.dtype
+
+    def below(self, array: Array) -> int | None:
+        """The end of the range that an array of subscripts is drawn from."""
+        return None if array.below is None else self.extents[array.below]
 
     def array_bytes(self, array: Array) -> int:
         """The bytes that an array takes."""

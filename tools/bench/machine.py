@@ -37,8 +37,13 @@ class Machine(Protocol):
         """How much memory arrays may take."""
         ...
 
-    def random(self, shape: tuple[int, ...], dtype: str, seed: int) -> Any:
-        """An array of normal numbers, or of small integers; others for another seed."""
+    def random(
+        self, shape: tuple[int, ...], dtype: str, seed: int, below: int | None = None
+    ) -> Any:
+        """An array of normal numbers, or of small integers; others for another seed.
+
+        Integers with `below` are from 0 up to that.
+        """
         ...
 
     def poisoned(self, shape: tuple[int, ...], dtype: str) -> Any:

@@ -89,7 +89,7 @@ def make_set(problem: Problem, machine: Machine, seed: int) -> Values:
     arrays: dict[str, Any] = {}
     for number, array in enumerate(case.inputs):
         arrays[array.name] = machine.random(
-            problem.shape(array), problem.dtype_of(array), seed + number
+            problem.shape(array), problem.dtype_of(array), seed + number, problem.below(array)
         )
     for array in case.outputs:
         arrays[array.name] = machine.poisoned(problem.shape(array), problem.dtype_of(array))

@@ -71,13 +71,15 @@ class TorchMachine:
         free, _ = self.torch.cuda.mem_get_info()
         return int(_MEMORY_SHARE * free)
 
-    def random(self, shape: tuple[int, ...], dtype: str, seed: int) -> Any:
+    def random(
+        self, shape: tuple[int, ...], dtype: str, seed: int, below: int | None = None
+    ) -> Any:
         """See `Machine.random`."""
         torch = self.torch
         target = self._dtype(dtype)
         generator = torch.Generator(device="cuda").manual_seed(seed)
         if dtype in _INTEGERS:
-            low, high = _INTEGERS[dtype]
+            low, high = _INTEGERS[dtype] if below is None else (0, below)
             drawn = torch.randint(low, high, shape, generator=generator, device="cuda")
         else:
             drawn_type = target if dtype in _DRAWN_DIRECTLY else torch.float32

@@ -20,6 +20,7 @@ _DTYPES: dict[str, Any] = {
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
     "i32": np.int32,
+    "i64": np.int64,
 }
 POISON_INTEGER = 0x55
 HOST_SECONDS = 1e-6
@@ -41,10 +42,13 @@ class NumpyMachine:
     def free_bytes(self) -> int:
         return self.memory
 
-    def random(self, shape: tuple[int, ...], dtype: str, seed: int) -> Any:
+    def random(
+        self, shape: tuple[int, ...], dtype: str, seed: int, below: int | None = None
+    ) -> Any:
         rng = np.random.default_rng(seed)
         if dtype.startswith("i"):
-            return rng.integers(-8, 8, shape).astype(_DTYPES[dtype])
+            low, high = (-8, 8) if below is None else (0, below)
+            return rng.integers(low, high, shape).astype(_DTYPES[dtype])
         return rng.standard_normal(shape).astype(_DTYPES[dtype])
 
     def poisoned(self, shape: tuple[int, ...], dtype: str) -> Any:

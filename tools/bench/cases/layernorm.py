@@ -1,0 +1,8 @@
+"""layernorm of rows of 8192 elements."""
+
+from __future__ import annotations
+
+from tools.bench.norms import LAYERNORM
+from tools.bench.row_cases import SQUARE
+
+CASE = LAYERNORM.case(SQUARE)
