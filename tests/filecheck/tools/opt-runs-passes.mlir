@@ -16,9 +16,9 @@ func.func @add_zero(%x: i32) -> i32 {
 // CHECK-NEXT: }
 
 // The last pass's result is on stdout and not shown twice.
-// STEPS:     // IR after canonicalize:
+// STEPS:     // IR after ph-canonicalize:
 // STEPS:     func.return %x
 // STEPS-NOT: // IR after cse:
 
-// AFTER-NOT: // IR after canonicalize:
+// AFTER-NOT: // IR after ph-canonicalize:
 // AFTER:     // IR after cse:

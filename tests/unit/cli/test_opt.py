@@ -113,7 +113,7 @@ def test_diagnostics_options_do_not_cover_each_other() -> None:
         ("canonicalise", "did you mean `canonicalize`?"),
         ("canonicalize{", "cannot read the list of passes"),
         ("canonicalize cse", "cannot read the list of passes"),
-        ("canonicalize{depth=3}", "wrong options for pass `canonicalize`"),
+        ("canonicalize{depth=3}", "wrong options for pass `ph-canonicalize`"),
         ("convert-memref-to-ptr{lower-func=maybe}", "its options are lower_func: bool"),
         ("canonicalize,,cse", "cannot read the list of passes"),
         ("$", "cannot read the list of passes"),
