@@ -167,6 +167,49 @@ def no_cta_has_come(tensors: Arrays) -> None:
     tensors["state"][...] = 0
 
 
+def stencil(tensors: Arrays, scalars: Scalars) -> Arrays:
+    a = tensors["A"]
+    wide = np.pad(a, 1)
+    around = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]
+    return {"B": a + scalars["alpha"] * (around - 4 * a)}
+
+
+def dropout(tensors: Arrays, scalars: Scalars) -> Arrays:
+    def mix(x: np.ndarray) -> np.ndarray:
+        x ^= x >> 16
+        x = x * 0x7FEB352D & 0xFFFFFFFF
+        x ^= x >> 15
+        x = x * 0x846CA68B & 0xFFFFFFFF
+        return x ^ x >> 16
+
+    x, keep = tensors["X"], scalars["keep"]
+    random = mix(mix(np.arange(len(x), dtype=np.uint64)) ^ np.uint64(scalars["seed"]))
+    return {"Y": np.where(random >> 8 < keep * (1 << 24), x / keep, 0)}
+
+
+def attention(tensors: Arrays, scalars: Scalars) -> Arrays:
+    scores = scalars["scale"] * tensors["Q"] @ tensors["K"].T
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return {"O": weights @ tensors["V"] / weights.sum(axis=1, keepdims=True)}
+
+
+def linear_attention(tensors: Arrays, scalars: Scalars) -> Arrays:
+    heads, steps, _ = tensors["Q"].shape
+    out = np.zeros_like(tensors["V"])
+    for head in range(heads):
+        q, k, g, v = (tensors[name][head] for name in "QKGV")
+        state = np.zeros((q.shape[1], v.shape[1]))
+        for t in range(steps):
+            state = np.exp(g[t])[:, None] * state + np.outer(k[t], v[t])
+            out[head, t] = q[t] @ state
+    return {"O": out}
+
+
+def slow_decay(tensors: Arrays) -> None:
+    """Makes the logarithms of decay small negative numbers."""
+    tensors["G"][...] = -0.1 * np.abs(tensors["G"])
+
+
 def embedding(tensors: Arrays, scalars: Scalars) -> Arrays:
     return {"O": tensors["W"][tensors["T"]]}
 
@@ -260,6 +303,20 @@ ALL = (
         absolute=1e-3, tile="BLOCK", extents=(4, 1, 97, 10000), prepare=no_cta_has_come,
         scratch=("parts", "state"),
     ),
+    Example("stencil.ph", "stencil", stencil, matrix, {"alpha": 0.2}, tile="TILE_N"),
+    Example(
+        "dropout.ph", "dropout", dropout, vector, {"keep": 0.75, "seed": 12345}, tile="BLOCK",
+    ),
+    Example(
+        "attention.ph", "attention", attention,
+        lambda n, _: {"L": min(n, 20), "S": min(n, 40)}, {"scale": 0.2}, relative=1e-5,
+        absolute=1e-5, extents=(100, 3, 17),
+    ),
+    Example(
+        "linear_attention.ph", "linear_attention", linear_attention,
+        lambda n, _: {"H": min(n, 4), "T": min(n, 40)}, relative=1e-4, absolute=1e-3,
+        extents=(100, 1, 17), prepare=slow_decay,
+    ),
     Example(
         "embedding.ph", "embedding", embedding,
         lambda n, _: {"I": min(n, 40), "V": n, "D": n}, relative=0, absolute=0,
@@ -289,6 +346,10 @@ def large_shapes(example: Example) -> Dims:
         "top1": {"M": 3001, "N": 1021},
         "histogram": {"N": (1 << 22) + 1},
         "prefix_sum": {"N": (1 << 16) + 1, "B": 4096},
+        "stencil": {"M": 2051, "N": 4099},
+        "dropout": {"N": (1 << 22) + 1},
+        "attention": {"L": 1003, "S": 1021},
+        "linear_attention": {"H": 64, "T": 515},
         "embedding": {"I": 5001, "V": 999, "D": 1021},
         "turn": {"M": 2051, "N": 4099},
     }[example.kernel]

@@ -8,6 +8,8 @@ extents need not be powers of two) count as the fold's neutral element.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
@@ -198,7 +200,7 @@ def _shuffled(
         values = _select_stages(low, kind, values, source, masks)
     lane = _source_lane(low, plan)
     mask = member_mask(low)
-    received: list[SSAValue | None] = [None] * len(plan.rounds)
+    received: dict[int, SSAValue] = {}
     for step in plan.rounds:
         if plan.is_xor:
             moved = values[step.send]
@@ -208,7 +210,9 @@ def _shuffled(
             source_lane = low.build.emit(ptx.XorOp, "b32", lane, step.source_lane)
             moved = shuffle(low, kind, "idx", values[step.send], source_lane, mask)
         received[step.receive] = moved
-    values = [value for value in received if value is not None]
+    # Numbers that are not received differ from one that is in bits that make copies only.
+    used = reduce(or_, received)
+    values = [received[number & used] for number in range(1 << used.bit_length())]
     values = _select_stages(low, kind, values, low.lane, plan.receive_by_lane)
     return [values[register] for register in plan.registers]
 
