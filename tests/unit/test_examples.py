@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 
 import phobos
+from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.runtime.module import Module
 from phobos.targets.ptx.assembler import assemble, find_ptxas
 from phobos.targets.ptx.chips import CHIPS
@@ -64,7 +65,7 @@ def test_the_emulator_gives_numpys_numbers(example: Example, chip: str, index_bi
     if key in _right:
         return
     for case in example.cases(module.contract.kernel(example.kernel)):
-        run_case(module, example.kernel, case, "emulator")
+        run_case(module, example.kernel, case, EmulatorDevice(checks="all"))
     _right.add(key)
 
 
