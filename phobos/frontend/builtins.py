@@ -165,6 +165,7 @@ _TILE_BUILTINS = (
     TileBuiltin("triu", "triu(t)` or `triu(t, diagonal)", 1, 2),
     TileBuiltin("pad", "pad(A[i :+ 16], value)", 2, 2),
     TileBuiltin("valid", "valid(A[i :+ 16])", 1, 1),
+    TileBuiltin("cat", "cat<1>(a, b)", 2, None, ast.IntArgument),
     TileBuiltin("gather", "gather(A, t, axis)", 3, 3),
     TileBuiltin("dot", "dot(a, b)", 2, 2),
     TileBuiltin("dot_t", "dot_t(a, b)", 2, 2),
@@ -248,7 +249,7 @@ DEBUGGING = {
 
 PLANNED: frozenset[str] = frozenset(
     {
-        *("cat", "sort", "topk"),
+        *("sort", "topk"),
     }
 )
 """The built-ins that the language defines and this compiler does not translate yet."""

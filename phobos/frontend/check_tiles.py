@@ -39,6 +39,7 @@ from phobos.frontend.typed import (
     Variable,
 )
 from phobos.frontend.typed_tiles import (
+    Concatenation,
     Contraction,
     GatherRead,
     Iota,
@@ -263,6 +264,40 @@ def _zero(element: ScalarType, place: Location) -> Literal:
     return Literal(element, place, 0.0 if element.is_float else 0)
 
 
+def _cat(checker: Checker, node: ast.Call) -> Expr:
+    """`cat<1>(a, b)`: tiles of one type that differ in the extent along an axis at most."""
+    parts = [tile_argument(checker, node, argument) for argument in node.args]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return _poison(node)
+    rank = len(_shape(known[0]))
+    axis = node.generic.value if isinstance(node.generic, ast.IntArgument) else 0
+    if not 0 <= axis < rank:
+        return checker.fail(
+            node.span,
+            f"{known[0].type} has no axis {axis}",
+            help=f"its axes are {', '.join(map(str, range(rank)))}",
+        )
+    element = element_of(known[0].type)
+    for part, argument in zip(known, node.args, strict=True):
+        if element_of(part.type) is not element or _without(part, axis) != _without(known[0], axis):
+            return checker.fail(
+                argument.span,
+                f"`cat<{axis}>` of {known[0].type} and {part.type}: they differ in more than the"
+                f" extent of axis {axis}",
+            )
+    shape = list(_shape(known[0]))
+    shape[axis] = sum(_shape(part)[axis] for part in known)
+    if not check_tile_shape(checker, tuple(shape), node.span):
+        return _poison(node)
+    return Concatenation(TileType(element, tuple(shape)), ast.anchor(node), axis, tuple(known))
+
+
+def _without(value: Expr, axis: int) -> tuple[int, ...]:
+    shape = _shape(value)
+    return shape[:axis] + shape[axis + 1 :]
+
+
 # Masks -------------------------------------------------------------------------------------------
 
 
@@ -449,6 +484,7 @@ _RULES: dict[str, Callable[[Checker, ast.Call], Expr]] = {
     "triu": _triangle(BinaryOp.GREATER_EQUAL),
     "pad": _pad,
     "valid": _valid,
+    "cat": _cat,
     "gather": _gather,
     "dot": _dot(turn_a=False, turn_b=False),
     "dot_t": _dot(turn_a=False, turn_b=True),

@@ -19,6 +19,7 @@ from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp
 from phobos.frontend.typed import Expr, Literal, Memory
 from phobos.frontend.typed_tiles import (
+    Concatenation,
     Contraction,
     GatherRead,
     Iota,
@@ -58,6 +59,22 @@ def _through_memory(
     view = emitter.value(ViewOp, (buffer,), buffer_attr(after), place)
     operands = (view, *([zero] * len(after.shape)))
     return emitter.value(tile.LoadOp, operands, type_attr(after), place)
+
+
+def _concatenation(emitter: Emitter, expr: Concatenation) -> SSAValue:
+    """The parts side by side in shared memory, read as one tile."""
+    assert isinstance(expr.type, TileType)
+    place, rank = expr.place, len(expr.type.shape)
+    parts = [emitter.expression(part) for part in expr.parts]
+    buffer = emitter.buffer(expr.type, place)
+    zero, start = emitter.constant(0, INDEX, place), 0
+    for part, value in zip(expr.parts, parts, strict=True):
+        assert isinstance(part.type, TileType)
+        first = emitter.constant(start, INDEX, place)
+        at = [first if axis == expr.axis else zero for axis in range(rank)]
+        emitter.add(tile.StoreOp, (value, buffer, *at), (), place)
+        start += part.type.shape[expr.axis]
+    return emitter.value(tile.LoadOp, (buffer, *([zero] * rank)), type_attr(expr.type), place)
 
 
 def _iota(emitter: Emitter, expr: Iota) -> SSAValue:
@@ -202,6 +219,7 @@ def _size(emitter: Emitter, tensor: Memory, axis: int, place: Location) -> SSAVa
 TILE_RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     Transpose: _transpose,
     Reshape: _reshape,
+    Concatenation: _concatenation,
     Iota: _iota,
     Contraction: _contraction,
     Valid: _valid,

@@ -65,6 +65,14 @@ class Reshape(Expr):
 
 
 @record
+class Concatenation(Expr):
+    """Tiles one behind the other along an axis."""
+
+    axis: int
+    parts: tuple[Expr, ...]
+
+
+@record
 class Iota(Expr):
     """The coordinate of each element along an axis."""
 

@@ -16,4 +16,8 @@ kernel k(A: tensor<f32>[M, N], n: i32, B: tensor<f32>[M]) {
   let p = flat(t, 1)
   let q = transpose<1>(t)
   let r = full(1.0, 0)
+  let s = cat<1>(t, i32(t))
+  let u = cat<2>(t, t)
+  let v = cat(t, A[0 :+ 16, 0 :+ 8])
+  let w = cat(t)
 }

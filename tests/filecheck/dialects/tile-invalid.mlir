@@ -156,3 +156,27 @@ func.func @scan_flags(%t: tensor<8x4xi1>) {
   %a = tile.scan add %t over [0] : tensor<8x4xi1>
   func.return
 }
+
+// -----
+
+// CHECK: tile.bitcast keeps the width: i16 to f32
+func.func @bitcast(%t: tensor<8xi16>) {
+  %a = tile.bitcast %t : tensor<8xi16> to tensor<8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.byteperm moves bits of integers, not of i64
+func.func @byteperm(%i: i64) {
+  %a = tile.byteperm %i, %i, %i : i64
+  func.return
+}
+
+// -----
+
+// CHECK: tile.view of memref<3x5xf32, #tile.shared> does not give memref<16xf32, #tile.shared>
+func.func @view(%b: memref<3x5xf32, #tile.shared>) {
+  %v = tile.view %b : memref<3x5xf32, #tile.shared> -> memref<16xf32, #tile.shared>
+  func.return
+}

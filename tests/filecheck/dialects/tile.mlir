@@ -70,3 +70,34 @@ func.func @shapes(%A: memref<?x?xf32>, %i: index, %rows: tensor<8x64xi32>) {
   %f = tile.merge_scan add %t, %d over [1] : tensor<8x1xf32>, tensor<8x64xf32>
   func.return
 }
+
+// CHECK-LABEL: @bits
+func.func @bits(%i: i32, %t: tensor<8xi16>, %r: vector<4xf32>) {
+  // CHECK: %a = tile.brev %t : tensor<8xi16>
+  %a = tile.brev %t : tensor<8xi16>
+  // CHECK-NEXT: %b = tile.byteperm %i, %i, %i : i32
+  %b = tile.byteperm %i, %i, %i : i32
+  // CHECK-NEXT: %c = tile.bitcast %t : tensor<8xi16> to tensor<8xf16>
+  %c = tile.bitcast %t : tensor<8xi16> to tensor<8xf16>
+  // CHECK-NEXT: %d = tile.bitcast %r : vector<4xf32> to vector<4xi32>
+  %d = tile.bitcast %r : vector<4xf32> to vector<4xi32>
+  func.return
+}
+
+// CHECK-LABEL: @debugging
+func.func @debugging(%i: i32, %x: f64, %p: i1) {
+  // CHECK: tile.print "i = %d, x = %g", %i, %x : i32, f64
+  tile.print "i = %d, x = %g", %i, %x : i32, f64
+  // CHECK-NEXT: tile.print "here"
+  tile.print "here"
+  // CHECK-NEXT: tile.require %p, "all is well"
+  tile.require %p, "all is well"
+  func.return
+}
+
+// CHECK-LABEL: @views
+func.func @views(%b: memref<3x5xf32, #tile.shared>) {
+  // CHECK: tile.view %b : memref<3x5xf32, #tile.shared> -> memref<15xf32, #tile.shared>
+  %v = tile.view %b : memref<3x5xf32, #tile.shared> -> memref<15xf32, #tile.shared>
+  func.return
+}

@@ -184,3 +184,52 @@ kernel k(X: tensor<f32>[M, N], Y: tensor<f32>[6, 40], V: tensor<i32>[6, 40], sta
             chips=("sm_80",),
             widths=(32, 64),
         )
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("type_", ["f32", "f16", "bool"])
+def test_cat(type_: str, axis: int) -> None:
+    shapes = [(5, 8), (5, 3), (5, 16)] if axis else [(4, 7), (1, 7), (6, 7)]
+    total = np.concatenate([np.zeros(shape) for shape in shapes], axis).shape
+    parameters = ", ".join(
+        f"{name}: tensor<{type_}>[{rows}, {columns}]"
+        for name, (rows, columns) in zip("XYZ", shapes, strict=True)
+    )
+    source = f"""\
+kernel k({parameters}, O: tensor<{type_}>[{total[0]}, {total[1]}]) {{
+  O[:, :] = cat<{axis}>(X[:, :], Y[:, :], Z[:, :])
+}}
+"""
+    check(
+        source,
+        lambda tensors, _: {"O": np.concatenate([tensors[name] for name in "XYZ"], axis)},
+        [{}],
+        chips=("sm_80",),
+    )
+
+
+def test_unrolled_loops() -> None:
+    source = """\
+kernel k(X: tensor<f32>[13, 40], A: tensor<f32>[1, 40], B: tensor<f32>[1, 40], n: i32) {
+  var a = full(0.0, 1, 40)
+  for<unroll> i in range(0, 13) {
+    a = a * 0.5 + X[i, :]
+  }
+  A[:, :] = a
+  var b = full(0.0, 1, 40)
+  for<unroll 4> i in range(0, n) {
+    b = b * 0.5 + X[i, :]
+  }
+  B[:, :] = b
+}
+"""
+    for n in (0, 3, 4, 11, 13):
+
+        def reference(tensors: Arrays, _: object, n: int = n) -> Arrays:
+            a, b = np.zeros((1, 40)), np.zeros((1, 40))
+            for row in range(13):
+                a = a * 0.5 + tensors["X"][row]
+                b = b * 0.5 + tensors["X"][row] if row < n else b
+            return {"A": a, "B": b}
+
+        check(source, reference, [{}], scalars={"n": n}, chips=("sm_80",), relative=1e-5)
