@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from phobos.diagnostics import PhobosWarning, SourceMap, listening, render
+from phobos.diagnostics import PhobosError, PhobosWarning, SourceMap, listening, render
 from phobos.driver.cached import compile_cached
 from phobos.driver.options import CompileOptions, make_options
 from phobos.driver.sources import read_source
+from phobos.runtime.arrays import type_phrase
 from phobos.runtime.module import Module, Variant
 from phobos.targets.ptx.contract import Contract
 
@@ -54,7 +55,7 @@ def compile(
     Raises PhobosError, whose text is the diagnostic, if the source or an option is wrong. What is
     only doubtful is a PhobosWarning of Python's `warnings`.
     """
-    text = read_source(source) if isinstance(source, Path) else source
+    text = _text_of(source)
     options = make_options(
         chip=chip,
         constants=constants,
@@ -71,6 +72,20 @@ def compile(
     for one in listener.diagnostics:
         warnings.warn(render(one, listener.sources), PhobosWarning, stacklevel=2)
     return module
+
+
+def _text_of(source: str | Path) -> str:
+    if isinstance(source, Path):
+        return read_source(source)
+    if not isinstance(source, str):
+        raise PhobosError.at(None, f"a source is text or a Path, not {type_phrase(source)}")
+    if source.endswith(".ph") and "\n" not in source:
+        raise PhobosError.at(
+            None,
+            f"the source is the text of a program, and the name of a file was passed: {source}",
+            help=f"Path({source!r}) has it read",
+        )
+    return source
 
 
 def compile_module(text: str, name: str, options: CompileOptions, *, cache: bool = True) -> Module:

@@ -79,9 +79,15 @@ def view_of(value: Any, name: str, stream: int | None = None) -> ArrayView:
         return _view_of_dlpack(value, name, stream)
     raise PhobosError.at(
         None,
-        f"`{name}` is a tensor, and a {type(value).__name__} was passed for it",
+        f"`{name}` is a tensor, and {type_phrase(value)} was passed for it",
         help="pass a NumPy array, or one with `__cuda_array_interface__` or DLPack",
     )
+
+
+def type_phrase(value: Any) -> str:
+    """The type of a value with its article: `an int`."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def is_array(value: Any) -> bool:

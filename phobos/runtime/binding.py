@@ -15,7 +15,7 @@ from typing import Any
 
 from phobos.diagnostics import PhobosError, did_you_mean
 from phobos.runtime.abi import row_major_strides
-from phobos.runtime.arrays import ArrayView, is_array, view_of
+from phobos.runtime.arrays import ArrayView, is_array, type_phrase, view_of
 from phobos.runtime.device import BoundArgument, BoundScalar, BoundTensor
 from phobos.runtime.dtypes import FLOATS, integer_range
 from phobos.targets.ptx.contract import (
@@ -255,7 +255,7 @@ def scalar_value(parameter: ScalarParameter, value: Any) -> int | float | bool:
         return value
     number = _number(value)
     if number is None:
-        shown = "an array" if is_array(value) else f"a {type(value).__name__}"
+        shown = "an array" if is_array(value) else type_phrase(value)
         raise PhobosError.at(None, f"`{name}` is a scalar of {type_name}, and {shown} was passed")
     if type_name in FLOATS:
         return float(number)

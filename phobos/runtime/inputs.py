@@ -221,7 +221,11 @@ def _load(tensor: TensorParameter, path: Path) -> np.ndarray:
     except OSError as error:
         raise PhobosError.at(None, f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, EOFError) as error:
-        raise PhobosError.at(None, f"{path} is no NumPy file: {error}") from error
+        raise PhobosError.at(
+            None,
+            f"{path} is no .npy file of numbers",
+            help="write one with np.save(path, array)",
+        ) from error
     if not isinstance(array, np.ndarray):
         raise PhobosError.at(None, f"{path} holds several arrays", help="save one array by np.save")
     array = _with_type(array, tensor.type)

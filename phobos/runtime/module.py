@@ -78,6 +78,9 @@ class Module:
             raise PhobosError.at(None, f"cannot read {path}: {error}") from error
         return cls(text, launch_contract)
 
+    def __repr__(self) -> str:
+        return f"<module of {', '.join(self) or 'no kernel'} for {self.contract.chip}>"
+
     def __getitem__(self, name: str) -> Kernel:
         """The kernel of a name; PhobosError if there is none."""
         if name not in self._kernels:

@@ -88,6 +88,7 @@ _FAMILIES = (
     "runs",
     "gathers",
     "scans",
+    "unwritten",
     "atomics",
     "debugging",
 )

@@ -216,7 +216,7 @@ def _vector_width(op: Operation, length: int) -> int:
 def _run_load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, vector.LoadOp)
     kind = low.kind(op.result.type, op)
-    length = low.share_size(op.result.type)
+    length = low.share_size(op.result)
     width = _vector_width(op, length)
     address = _address(low, op.base, op.indices, kind.bytes)
     parts = [
@@ -247,7 +247,7 @@ def _step(address: Address, bytes_: int) -> Address:
 def _run_store(low: Lowering, op: Operation) -> None:
     assert isinstance(op, vector.StoreOp)
     kind = low.kind(op.vector.type, op)
-    length = low.share_size(op.vector.type)
+    length = low.share_size(op.vector)
     width = _vector_width(op, length)
     address = _address(low, op.base, op.indices, kind.bytes)
     for start in range(0, length, width):

@@ -45,7 +45,7 @@ class _Passed:
 
 
 def _passed(low: Lowering, op: Operation, value: SSAValue) -> _Passed:
-    kind, size = low.kind(value.type, op), low.share_size(value.type)
+    kind, size = low.kind(value.type, op), low.share_size(value)
     layout = layout_of(value)
     source = tuple(range(size))
     if layout is not None:

@@ -228,7 +228,7 @@ _CONVERSIONS: dict[type[Operation], _Conversion] = {
 def _convert_words(low: Lowering, op: Operation, source: Kind, target: Kind) -> bool:
     """Converts 8-bit floats two at a time where the chip does and they fill words."""
     share = low.share(op.operands[0])
-    count = low.share_size(op.operands[0].type)
+    count = low.share_size(op.operands[0])
     if not low.chip.has_fp8 or count % 4:
         return False
     if source.is_small_float and target in (F16, F32) and share.words is not None:

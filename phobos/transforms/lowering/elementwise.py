@@ -295,7 +295,7 @@ def _constant(low: Lowering, op: Operation) -> None:
         case _:
             raise error_at(op, "constant tiles other than splats are not supported yet")
     register = low.build.imm(constant_bits(value, kind), kind.register)
-    low.set(op.result, *(register,) * low.share_size(op.result.type))
+    low.set(op.result, *(register,) * low.share_size(op.result))
 
 
 def _bitcast(low: Lowering, op: Operation) -> None:

@@ -29,7 +29,7 @@ _KINDS = {
 
 def _broadcast(low: Lowering, op: Operation) -> None:
     assert isinstance(op, vector.BroadcastOp)
-    low.set(op.vector, *(low.scalar(op.source),) * low.share_size(op.vector.type))
+    low.set(op.vector, *(low.scalar(op.source),) * low.share_size(op.vector))
 
 
 def _extract(low: Lowering, op: Operation) -> None:

@@ -9,11 +9,12 @@ from xdsl.dialects import gpu
 from xdsl.dialects.builtin import IndexType, TensorType, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from phobos.diagnostics import PhobosError
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B16, InstructionBuilder
 from phobos.dialects.tile import LayoutAttr
 from phobos.ir.kernel import index_bits_of, threads_of
-from phobos.ir.locations import error_at
+from phobos.ir.locations import error_at, location_of_value
 from phobos.layout.build import REGISTER
 from phobos.targets.ptx.chips import Chip
 from phobos.transforms.lowering.registers import WORD_BITS, Kind, Share, kind_of
@@ -123,10 +124,14 @@ class Lowering:
         """Says in which form a value is held."""
         self._shares[value] = share
 
-    def share_size(self, type_: Attribute) -> int:
-        """How many registers hold a value of a type in one thread."""
+    def share_size(self, value: SSAValue) -> int:
+        """How many registers of a thread hold its share; PhobosError if a tile has no layout."""
+        type_ = value.type
         if isinstance(type_, TensorType):
-            assert isinstance(type_.encoding, LayoutAttr)
+            if not isinstance(type_.encoding, LayoutAttr):
+                raise PhobosError.at(
+                    location_of_value(value), "a tile needs a layout: run ph-assign-layouts first"
+                )
             return type_.encoding.data.in_size(REGISTER)
         if isinstance(type_, VectorType):
             return type_.get_shape()[0]

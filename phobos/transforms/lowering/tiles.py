@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import tensor
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -335,15 +334,7 @@ def _stage(low: Lowering, op: Operation) -> None:
 
 def _splat(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.SplatOp)
-    low.set(op.result, *(low.scalar(op.value),) * low.share_size(op.result.type))
-
-
-def _empty(low: Lowering, op: Operation) -> None:
-    """What nothing wrote yet: zeros, so that a kernel gives the same numbers each time."""
-    assert isinstance(op, tensor.EmptyOp)
-    kind = low.kind(op.tensor.type, op)
-    zero = low.build.false() if kind.bits == 1 else low.build.imm(0, kind.register)
-    low.set(op.tensor, *(zero,) * low.share_size(op.tensor.type))
+    low.set(op.result, *(low.scalar(op.value),) * low.share_size(op.result))
 
 
 def _broadcast(low: Lowering, op: Operation) -> None:
@@ -355,7 +346,6 @@ def _broadcast(low: Lowering, op: Operation) -> None:
 HANDLERS: dict[type[Operation], Handler] = {
     tile.LoadOp: _load,
     tile.StoreOp: _store,
-    tensor.EmptyOp: _empty,
     tile.SplatOp: _splat,
     tile.BroadcastOp: _broadcast,
     AsyncCopyOp: _async_copy,

@@ -45,6 +45,7 @@ def test_a_module_has_ptx_contract_and_kernels() -> None:
     assert ".target sm_86" in module.ptx
     assert module.contract.source == "two.ph"
     assert list(module) == ["first", "second"]
+    assert repr(module) == "<module of first, second for sm_86>"
     assert module["second"].contract.grid == ("ceildiv(N, 64)", "1", "1")
     only = phobos.compile(TWO_KERNELS, kernel="second")
     assert list(only) == ["second"]
@@ -64,6 +65,13 @@ def test_a_wrong_source_raises_the_diagnostic() -> None:
         phobos.compile(UNKNOWN_NAME)
     assert "<string>:2:31: error: `alpha` is not defined" in str(caught.value)
     assert "^~~~~" in str(caught.value)
+
+
+def test_what_is_no_source_is_refused() -> None:
+    with pytest.raises(phobos.PhobosError, match=r"help: Path\('kernels/saxpy\.ph'\) has it read"):
+        phobos.compile("kernels/saxpy.ph")
+    with pytest.raises(phobos.PhobosError, match="a source is text or a Path, not an int"):
+        phobos.compile(3)  # pyright: ignore[reportArgumentType]
 
 
 def test_odd_extents_compile_another_variant(compilations: list[str]) -> None:

@@ -54,7 +54,7 @@ def test_types_that_kernels_lack(dtype: Any) -> None:
 @pytest.mark.parametrize("value", [3, None, [1.0, 2.0], "text"])
 def test_what_is_no_array(value: Any) -> None:
     assert not is_array(value)
-    with pytest.raises(PhobosError, match=r"`x` is a tensor, and a .* was passed"):
+    with pytest.raises(PhobosError, match=r"`x` is a tensor, and an? .* was passed"):
         view_of(value, "x")
 
 

@@ -154,8 +154,8 @@ def test_files_that_do_not_fit(tmp_path: Path) -> None:
     assert "astype('float32')" in error(np.zeros(3))
     assert "holds complex128" in error(np.zeros(3, complex))
     assert "has shape [2, 2], and `x` needs 1 axes" in error(np.zeros((2, 2), np.float32))
-    assert "is no NumPy file" in error(b"hello")
-    assert "is no NumPy file" in error(b"")
+    assert "is no .npy file of numbers" in error(b"hello")
+    assert "is no .npy file of numbers" in error(b"")
     big_endian = inputs(files={"x": saved(tmp_path, "b", np.arange(3, dtype=">f4"))})
     assert big_endian.values["x"].value.dtype == np.float32
     with pytest.raises(PhobosError, match="No such file"):
@@ -165,7 +165,7 @@ def test_files_that_do_not_fit(tmp_path: Path) -> None:
 def test_objects_are_not_unpickled(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.array([object()]), allow_pickle=True)
-    with pytest.raises(PhobosError, match="is no NumPy file"):
+    with pytest.raises(PhobosError, match=r"is no \.npy file of numbers"):
         inputs(files={"x": path})
 
 
