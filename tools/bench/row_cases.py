@@ -42,7 +42,7 @@ class Shape:
 SQUARE = Shape(
     "",
     (8192, 8192),
-    choices(ROWS=1, BLOCK=8192, THREADS=(256, 512, 1024)),
+    choices(ROWS=1, BLOCK=8192, THREADS=(128, 256, 512, 1024)),
     choices(BLOCK=8192, num_warps=(4, 8, 16)),
 )
 SHORT = Shape(
@@ -50,7 +50,7 @@ SHORT = Shape(
     (131072, 1024),
     tuple(
         {"ROWS": rows, "BLOCK": 1024, "THREADS": threads}
-        for rows, threads in ((8, 256), (4, 128), (4, 256), (1, 128))
+        for rows, threads in ((8, 256), (4, 128), (4, 256), (2, 64), (1, 128))
     ),
     choices(BLOCK=1024, num_warps=(1, 2, 4)),
 )
@@ -59,7 +59,7 @@ LONG = Shape(
     (1024, 131072),
     tuple(
         {"BLOCK": block, "THREADS": threads}
-        for block, threads in ((2048, 256), (4096, 256), (8192, 512), (8192, 1024))
+        for block, threads in ((2048, 256), (4096, 256), (4096, 512), (8192, 512), (8192, 1024))
     ),
     choices(BLOCK=(4096, 8192), num_warps=(8, 16)),
     is_long=True,

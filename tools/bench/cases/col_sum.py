@@ -14,7 +14,8 @@ from tools.bench.case import (
 from tools.bench.triton_language import jit, tl
 
 SOURCE = """\
-@autotune(ROWS in [32, 256], COLUMNS in [16, 256])
+@autotune(ROWS in [32, 512], COLUMNS in [16, 256], THREADS in [256, 1024])
+@launch(THREADS)
 kernel col_sum(X: tensor<DTYPE>[R, K], O: tensor<f32>[1, K]) {
   let k = ctx.block.x * COLUMNS
   var sums = full(0.0, ROWS, COLUMNS)
@@ -52,8 +53,11 @@ CASE = Case(
         lambda dtype: SOURCE.replace("DTYPE", dtype),
         "col_sum",
         tuple(
-            {"ROWS": rows, "COLUMNS": columns}
-            for rows, columns in ((128, 32), (256, 16), (64, 64), (256, 32))
+            {"ROWS": rows, "COLUMNS": columns, "THREADS": threads}
+            for rows, columns, threads in (
+                *((128, 32, 256), (256, 16, 256), (256, 32, 512), (512, 16, 512)),
+                *((512, 32, 1024), (256, 64, 1024)),
+            )
         ),
     ),
     torch={

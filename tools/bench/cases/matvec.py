@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tools.bench.case import (
     Case,
     PhobosKernel,
@@ -17,7 +15,8 @@ from tools.bench.case import (
 from tools.bench.triton_language import jit, tl
 
 NARROW_SOURCE = """\
-@launch(256)
+@autotune(THREADS in [64, 512])
+@launch(THREADS)
 kernel matvec(A: tensor<DTYPE>[1, K], W: tensor<DTYPE>[N, K], O: tensor<DTYPE>[1, N]) {
   let col = ctx.block.x * ctx.warps + ctx.warp
   if col < N {
@@ -38,9 +37,12 @@ kernel matvec(A: tensor<DTYPE>[1, K], W: tensor<DTYPE>[N, K], O: tensor<DTYPE>[1
 """
 
 
-def source(dtype: str) -> str | Path:
-    """The program that users copy, or one for 16-bit types that reads 16 bytes at a time."""
-    return example("matvec.ph") if dtype == "f32" else NARROW_SOURCE.replace("DTYPE", dtype)
+def source(dtype: str) -> str:
+    """The program that users copy with its threads to choose, or one for 16-bit types."""
+    if dtype != "f32":
+        return NARROW_SOURCE.replace("DTYPE", dtype)
+    text = example("matvec.ph").read_text()
+    return text.replace("@launch(256)", "@autotune(THREADS in [64, 512])\n@launch(THREADS)")
 
 
 @jit
@@ -67,7 +69,7 @@ CASE = Case(
     flops=lambda extents: 2 * extents["N"] * extents["K"],
     magnitude=lambda extents: extents["K"] ** 0.5,
     reference=lambda t: t.A @ t.W.T,
-    phobos=PhobosKernel(source, "matvec"),
+    phobos=PhobosKernel(source, "matvec", choices(THREADS=(64, 128, 256, 512))),
     torch={
         "mv": lambda torch, t: torch.mv(t.W, t.A[0], out=t.O[0]),
         "matmul": lambda torch, t: torch.matmul(t.A, t.W.T, out=t.O),
