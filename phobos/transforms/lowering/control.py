@@ -113,9 +113,10 @@ def _if(low: Lowering, op: Operation) -> None:
         if not region.blocks:
             continue
         build.at(target)
-        low.block(region.block)
-        build.location = op.location
-        build.bra(join, *_flatten(low, op, _yielded(region.block)))
+        with low.branch():
+            low.block(region.block)
+            build.location = op.location
+            build.bra(join, *_flatten(low, op, _yielded(region.block)))
     build.at(join)
     move_behind(join, low)
     _bind(low, op, op.results, join.args)
@@ -151,9 +152,10 @@ def _for(low: Lowering, op: Operation) -> None:
     build.at(body)
     low.set(op.body.block.args[0], body.args[0])
     _bind(low, op, carried, body.args[1:])
-    low.block(op.body.block)
-    build.location = op.location
-    results = _flatten(low, op, _yielded(op.body.block))
+    with low.branch():
+        low.block(op.body.block)
+        build.location = op.location
+        results = _flatten(low, op, _yielded(op.body.block))
     again = build.emit(ptx.SetpOp, less, body.args[0], last)
     following = build.emit(ptx.AddOp, kind.name, body.args[0], step)
     build.cond_bra(again, body, done, [following, *results], results)
@@ -172,17 +174,18 @@ def _while(low: Lowering, op: Operation) -> None:
     build.bra(head, *_flatten(low, op, op.arguments))
     build.at(head)
     _bind(low, op, before.args, head.args)
-    low.block(before)
-    build.location = op.location
-    condition, *passed = _yielded(before)
-    values = _flatten(low, op, passed)
-    build.cond_bra(low.scalar(condition), body, done, values, values)
-    build.at(body)
-    move_behind(body, low)
-    _bind(low, op, after.args, body.args)
-    low.block(after)
-    build.location = op.location
-    build.bra(head, *_flatten(low, op, _yielded(after)))
+    with low.branch():
+        low.block(before)
+        build.location = op.location
+        condition, *passed = _yielded(before)
+        values = _flatten(low, op, passed)
+        build.cond_bra(low.scalar(condition), body, done, values, values)
+        build.at(body)
+        move_behind(body, low)
+        _bind(low, op, after.args, body.args)
+        low.block(after)
+        build.location = op.location
+        build.bra(head, *_flatten(low, op, _yielded(after)))
     build.at(done)
     move_behind(done, low)
     _bind(low, op, op.results, done.args)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects import gpu
@@ -54,6 +55,8 @@ class Lowering:
         self.threads = threads_of(kernel)
         self.tensors: dict[SSAValue, TensorParameter] = {}
         self._shares: dict[SSAValue, Share] = {}
+        self._made: list[list[tuple[Share, str]]] = []
+        """For each branch that is being lowered, the forms of shares that it made."""
         self._handler_of = handler_of
         # Made in the first block, so that they dominate every use; what is unused goes later.
         self.thread = builder.sreg("tid.x")
@@ -71,6 +74,23 @@ class Lowering:
                 raise error_at(op, f"`{op.name}` is not supported yet by the PTX back end")
             build.location = op.location
             handler(self, op)
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """Code that does not run on every way to what follows.
+
+        Words that it unpacked, or elements that it packed, are unpacked anew behind it.
+        """
+        self._made.append([])
+        try:
+            yield
+        finally:
+            for share, form in self._made.pop():
+                setattr(share, form, None)
+
+    def _note(self, share: Share, form: str) -> None:
+        if self._made:
+            self._made[-1].append((share, form))
 
     # ---- values
 
@@ -104,6 +124,7 @@ class Lowering:
             kind = kind_of(value.type, self.index_bits)
             assert kind is not None
             share.elements = self.unpack(share.words, kind)
+            self._note(share, "elements")
         return share.elements
 
     def words(self, value: SSAValue) -> tuple[SSAValue, ...]:
@@ -114,6 +135,7 @@ class Lowering:
             kind = kind_of(value.type, self.index_bits)
             assert kind is not None
             share.words = self.pack(share.elements, kind)
+            self._note(share, "words")
         return share.words
 
     def set(self, value: SSAValue, *registers: SSAValue) -> None:

@@ -263,3 +263,47 @@ kernel k(X: tensor<{type_}>[16, 32], W: tensor<f8e4m3>[32, 16], T: tensor<{type_
         return {"T": x.T, "Y": x @ tensors["W"], "G": x[tensors["I"]]}
 
     check(source, reference, [{}], prepare=prepare, chips=FP8_CHIPS, relative=1e-5, absolute=1e-4)
+
+
+def test_packed_values_in_and_behind_branches() -> None:
+    """Halves that one branch takes apart are whole again behind it."""
+    source = """\
+@launch(32)
+kernel k(A: tensor<f16>[32, 8], B: tensor<f16>[32, 8], C: tensor<f32>[32], T: tensor<f16>[64, 64],
+         U: tensor<f16>[64, 64], n: i32) {
+  let i = ctx.thread
+  let r = elem(A[i, 0 :+ 8])
+  let t = T[:, :]
+  var s: f32 = 0
+  if n > 3 {
+    s = f32(sum(r))
+    U[:, :] = t * 2
+  }
+  var j = n
+  while j > 0 {
+    s += f32(sum(r))
+    j -= 3
+  }
+  if n > 5 {
+    U[:, :] = t + 1
+  }
+  store(B[i, 0 :+ 8], r + r)
+  C[i] = s + f32(sum(r))
+  T[:, :] = t + t
+}
+"""
+    for n in (0, 4, 6):
+
+        def prepare(tensors: Arrays) -> None:
+            for name in "ATU":
+                tensors[name][...] = np.round(tensors[name] * 8)
+
+        def reference(tensors: Arrays, _: object, n: int = n) -> Arrays:
+            a, t, u = tensors["A"], tensors["T"], tensors["U"]
+            sums = a.sum(axis=1)
+            u = 2 * t if n > 3 else u
+            u = t + 1 if n > 5 else u
+            times = 1 + (n > 3) + -(-n // 3)
+            return {"B": 2 * a, "C": times * sums, "T": 2 * t, "U": u}
+
+        check(source, reference, [{}], scalars={"n": n}, prepare=prepare, chips=("sm_75", "sm_80"))
