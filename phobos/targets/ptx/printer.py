@@ -196,10 +196,10 @@ class _EntryPrinter:
         self.lines.append(f"{self._labels[block]}:")
         has_files = self.files is not None
         for op in block.ops:
-            if has_files and op.location is not self._last_location:
-                self._line_directive(op)
             if op.__class__ in _SILENT:
                 continue
+            if has_files and op.location is not self._last_location:
+                self._line_directive(op)
             if op is block.last_op:
                 self._terminator(op, following)
             elif isinstance(op, Instruction):
@@ -225,7 +225,7 @@ class _EntryPrinter:
     def _line_directive(self, op: Operation) -> None:
         self._last_location = op.location
         location = resolve_location(op.location)
-        if location is None or self.files is None or op.__class__ in _SILENT:
+        if location is None or self.files is None:
             return
         place = (self.files.number(location.file), location.line, location.column)
         if place != self._last_place:

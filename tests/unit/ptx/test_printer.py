@@ -385,6 +385,15 @@ def test_line_information_follows_the_source():
     assert ".loc" not in _printed(entry)
 
 
+def test_a_constant_leaves_the_line_to_the_instruction_behind_it():
+    entry, build = _kernel()
+    build.location = location_attr("a.ph", 3, 5)
+    one = build.imm(1, B32)
+    build.emit(ptx.AddOp, "u32", build.sreg("tid.x"), one)
+    build.ret()
+    assert _body(_printed(entry, line_info=True))[0] == ".loc 1 3 5"
+
+
 def test_printing_is_deterministic_and_leaves_the_module_alone():
     entry, build = _kernel(ptx.Parameter("x", "u64"))
     _swapping_loop(build)
