@@ -6,7 +6,7 @@
     %s = memref.alloca() : memref<8x4xf32, #tile.shared_layout<..>, #tile.shared>
     tile.store %p, %s[%c0, %c0]
     %q = tile.load %s[%c0, %c0] -> tensor<8x4xf32, #Q>    // every thread has all 4 of its rows
-    %m = tile.reduce max %q over [1]                      // in registers
+    %m = tile.reduce max %q over [1]                      // in registers; lanes share what is more
 
 A `tile.convert_layout` that moves elements between warps becomes a store and a load of a
 buffer whose swizzle suits both sides. One that moves them within a warp or thread stays: it is
@@ -37,12 +37,15 @@ from phobos.ir.kernel import kernels
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import index_constant, insert_before
 from phobos.layout import LinearLayout, contiguous_vector, slice_layout
-from phobos.layout.build import OFFSET, REGISTER, WARP
+from phobos.layout.build import LANE, OFFSET, REGISTER, WARP
 from phobos.layout.contraction import lift, operand_buffer
 from phobos.layout.convert import Movement, plan_conversion
 from phobos.layout.exchange import plan_exchange
 from phobos.layout.reduction import plan_reduction
 from phobos.transforms.assign_layouts import with_layout
+
+_VECTOR_BITS = 2
+"""Four words are one access."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,8 @@ def _expand_fold(op: ReduceOp) -> None:
         raise error_at(op, "a fold across warps that exchange registers is not supported yet")
     axis = op.axes.data[0]
     bits = [step.warp.bit_length() - 1 for step in plan.warps]
-    partial, gathered = partial_layouts(source, op.axes.data, axis, bits)
+    partial, in_registers = partial_layouts(source, op.axes.data, axis, bits)
+    gathered = spread_over_lanes(in_registers, axis)
     element = op.value.type
     result = op.result.type
     assert isinstance(element, TensorType)
@@ -247,6 +251,21 @@ def partial_layouts(
         LinearLayout.from_bases(spread, outputs),
         LinearLayout.from_bases(gathered, outputs),
     )
+
+
+def spread_over_lanes(gathered: LinearLayout, axis: int) -> LinearLayout:
+    """Partial results in lanes that would hold copies, where a thread has more than a vector.
+
+    The lanes then fold them by shuffles: a few steps in place of an operation for each warp.
+    """
+    bases = {name: list(gathered.bases(name)) for name in gathered.in_names}
+    free = [bit for bit, vector in enumerate(bases[LANE]) if not any(vector)]
+    along = [vector for vector in bases[REGISTER] if vector[axis]]
+    while free and along and sum(map(any, bases[REGISTER])) > _VECTOR_BITS:
+        moved = along.pop()
+        bases[REGISTER].remove(moved)
+        bases[LANE][free.pop(0)] = moved
+    return LinearLayout.from_bases(bases, dict(gathered.outputs))
 
 
 def exchange_buffer(gathered: LinearLayout, axis: int) -> LinearLayout:

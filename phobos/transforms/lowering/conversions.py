@@ -6,7 +6,7 @@ rounds to nearest even; integers wrap when narrowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
@@ -246,10 +246,24 @@ def _convert_words(low: Lowering, op: Operation, source: Kind, target: Kind) -> 
     return False
 
 
+def _widen_words(low: Lowering, words: Sequence[SSAValue]) -> Iterator[SSAValue]:
+    """Pairs of bf16 as f32: each is the upper half of its f32, so one instruction an element."""
+    done: dict[SSAValue, tuple[SSAValue, SSAValue]] = {}
+    for word in words:
+        if word not in done:
+            first = low.build.emit(ptx.ShlOp, "b32", word, 16)
+            done[word] = (first, low.build.emit(ptx.AndOp, "b32", word, 0xFFFF0000))
+        yield from done[word]
+
+
 def _convert(low: Lowering, op: Operation) -> None:
     """Converts every element; equal registers (copies of a broadcast) once."""
     convert = _CONVERSIONS[type(op)]
     source, target = low.kind(op.operands[0].type, op), low.kind(op.results[0].type, op)
+    words = low.share(op.operands[0]).words
+    if words is not None and source is BF16 and target is F32:
+        low.set(op.results[0], *_widen_words(low, words))
+        return
     if _convert_words(low, op, source, target):
         return
     done: dict[SSAValue, SSAValue] = {}

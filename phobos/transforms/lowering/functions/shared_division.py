@@ -54,40 +54,32 @@ def _divide_shared(code: FloatCode, rows: Sequence[Row]) -> list[SSAValue]:
 def _divide_group(
     code: FloatCode, rows: Sequence[Row], divisors: dict[SSAValue, _Divisor]
 ) -> list[SSAValue]:
-    is_odd: SSAValue | None = None
-    for b in dict.fromkeys(b for _, b in rows):
-        is_odd = _either(code, is_odd, divisors[b].is_odd)
-    quotients: list[SSAValue] = []
-    for a, b in rows:
-        quotient = divisors[b].divide(a)
-        quotients.append(quotient)
-        is_odd = _either(code, is_odd, _is_odd(code, a, quotient))
-    assert is_odd is not None
-    return _with_fallback(code, rows, quotients, is_odd)
-
-
-def _either(code: FloatCode, a: SSAValue | None, b: SSAValue) -> SSAValue:
-    return b if a is None else code.emit(ptx.OrOp, "pred", a, b)
-
-
-def _is_odd(code: FloatCode, a: SSAValue, quotient: SSAValue) -> SSAValue:
-    """Whether a quotient is too small to be right, or NaN, and its dividend is not +0."""
-    small = code.is_("ltu", code.abs(quotient), _SMALLEST_QUOTIENT)
-    other = code.emit(ptx.SetpOp, "ne.b32", a, 0)
-    return code.emit(ptx.AndOp, "pred", small, other)
-
-
-def _with_fallback(
-    code: FloatCode, rows: Sequence[Row], quotients: Sequence[SSAValue], is_odd: SSAValue
-) -> list[SSAValue]:
+    quotients = [divisors[b].divide(a) for a, b in rows]
+    is_odd = [divisors[b].is_odd for b in dict.fromkeys(b for _, b in rows)]
+    # What is 0 is odd here, and looked at again: that takes fewer instructions.
+    is_small = [code.is_("ltu", code.abs(quotient), _SMALLEST_QUOTIENT) for quotient in quotients]
     build = code.low.build
+    again = build.block((), "recheck")
     slowly = build.block((), "divide")
     done = build.block((code.kind.register,) * len(rows), "divided")
-    build.cond_bra(is_odd, slowly, done, (), quotients)
+    build.cond_bra(_any(code, [*is_odd, *is_small]), again, done, (), quotients)
+    build.at(again)
+    is_other = [
+        code.emit(ptx.AndOp, "pred", small, code.emit(ptx.SetpOp, "ne.b32", a, 0))
+        for small, (a, _) in zip(is_small, rows, strict=True)
+    ]
+    build.cond_bra(_any(code, [*is_odd, *is_other]), slowly, done, (), quotients)
     build.at(slowly)
     build.bra(done, *(code.div(a, b) for a, b in rows))
     build.at(done)
     return list(done.args)
+
+
+def _any(code: FloatCode, predicates: Sequence[SSAValue]) -> SSAValue:
+    total, *others = predicates
+    for other in others:
+        total = code.emit(ptx.OrOp, "pred", total, other)
+    return total
 
 
 class _Divisor:
