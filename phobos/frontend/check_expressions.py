@@ -146,9 +146,20 @@ def _member(checker: Checker, node: ast.Member) -> Expr:
     if isinstance(base, ast.Member) and _is_context(checker, base.base):
         return _context_axis(checker, node, base)
     help = None
-    if isinstance(base, ast.Name) and isinstance(checker.scope.lookup(base.name), TensorParameter):
-        help = f"the size of an axis is `extent({base.name}, axis)`"
+    if isinstance(base, ast.Name):
+        if isinstance(checker.scope.lookup(base.name), TensorParameter):
+            help = f"the size of an axis is `extent({base.name}, axis)`"
+        elif base.name in _CUDA_NAMES:
+            help = f"what CUDA calls `{base.name}` is `{_CUDA_NAMES[base.name]}` here"
     return checker.fail(node.name_span, "only `ctx` has fields", help=help)
+
+
+_CUDA_NAMES = {
+    "threadIdx": "ctx.thread",
+    "blockDim": "ctx.threads",
+    "blockIdx": "ctx.block",
+    "gridDim": "ctx.blocks",
+}
 
 
 def _is_context(checker: Checker, node: ast.Expression) -> bool:

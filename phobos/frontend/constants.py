@@ -183,8 +183,11 @@ def fold_invert(value: int, type_: ScalarType) -> int | None:
 
 
 def round_float(value: float, type_: ScalarType) -> float:
-    """The nearest value of a float type, ties to even; what is too large becomes infinite."""
-    if not math.isfinite(value) or value == 0.0 or type_.bits == 64:
+    """The nearest value of a float type, ties to even; what is too large becomes infinite.
+
+    A literal that has met no type yet is as exact as f64.
+    """
+    if not math.isfinite(value) or value == 0.0 or type_.is_weak or type_.bits == 64:
         return value
     if abs(value) > _FLOAT_LIMITS[type_.name]:
         return math.copysign(math.inf, value)

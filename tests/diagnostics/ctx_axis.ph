@@ -7,4 +7,5 @@ kernel k(x: tensor<f32>[N]) {
   let f = ctx.blok.x
   let g = x.shape
   x[a] = 0.0
+  let cuda = blockIdx.x
 }

@@ -114,6 +114,11 @@ def test_literals_of_floats_compute_in_double() -> None:
     assert constants.fold_binary("+", 1.0, 2.0, F32) is None
 
 
+def test_a_literal_that_met_no_type_is_not_rounded() -> None:
+    assert constants.round_float(0.1, WEAK_FLOAT) == 0.1
+    assert constants.fold_convert(2, WEAK_INT, WEAK_FLOAT) == 2.0
+
+
 def test_bools_combine() -> None:
     assert constants.fold_binary("&", True, False, BOOL) is False
     assert constants.fold_binary("|", True, False, BOOL) is True

@@ -141,6 +141,14 @@ def test_literals_take_the_type_of_what_they_meet() -> None:
     assert "arith.constant 4 : index" in emitted("let r = N + 4")
 
 
+@pytest.mark.parametrize(
+    ("call", "operation"),
+    [("sqrt(2)", "math.sqrt"), ("pow(2, -3)", "math.powf"), ("fma(1, 2, 3)", "math.fma")],
+)
+def test_functions_of_floats_take_integer_literals(call: str, operation: str) -> None:
+    assert operations(f"let y = {call}") == [operation]
+
+
 def test_constants_are_folded_and_stand_once_at_the_entry() -> None:
     text = emitted("let a = 2 * 3 + 1\nx[a] = 0.5\nx[7] = -0.5 + 1.0\nif count > 0 { x[7] = 0.5 }")
     assert text.count("arith.constant 7 : index") == 1
