@@ -7,8 +7,15 @@
     %ok = arith.cmpi eq, %r, %c0 : index
     tile.assert %ok, "N is a multiple of 64"
 
+A loop that walks a launch extent in tiles is split: the tiles that are inside go without masks.
+
+    scf.for %k = %c0 to %n step %c64 { tile.load %x[%k] in_bounds [false] ... }
+    -->
+    %next = scf.for %k = %c0 to min(%n, %n - 63) step %c64 { tile.load %x[%k] in_bounds [true] ... }
+    scf.for %k = %next to %n step %c64 { tile.load %x[%k] in_bounds [false] ... }
+
 Precondition: `ph-analyze-extents` has run, which takes the promise as kept.
-Cost: constant, a few ops for each promise.
+Cost: a few ops for each promise; a range analysis and a copy of the body for loops that are split.
 """
 
 from __future__ import annotations
@@ -24,13 +31,14 @@ from xdsl.passes import ModulePass
 from phobos.dialects import tile
 from phobos.ir.kernel import dim_names, int_dict, kernels
 from phobos.ir.rewrite import index_constant
+from phobos.transforms.split_loops import split_loops
 
 ALIGNED = "phobos.aligned"
 
 
 @dataclass(frozen=True)
 class MaskSlicesPass(ModulePass):
-    """Adds the entry checks of `@aligned`."""
+    """Adds the entry checks of `@aligned` and splits loops over tiles."""
 
     name = "ph-mask-slices"
 
@@ -38,6 +46,7 @@ class MaskSlicesPass(ModulePass):
         """Rewrites every kernel of the module."""
         for kernel in kernels(op):
             add_entry_checks(kernel, int_dict(kernel, ALIGNED))
+            split_loops(kernel)
 
 
 def add_entry_checks(kernel: gpu.FuncOp, aligned: dict[str, int]) -> None:

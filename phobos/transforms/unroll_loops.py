@@ -18,7 +18,7 @@ Precondition: `ph-analyze-extents`, whose proofs hold for the copies. Postcondit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -46,6 +46,14 @@ from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.locations import error_at, location_of
 from phobos.ir.rewrite import insert_before
+from phobos.transforms.loop_parts import (
+    LoopWriter,
+    add_to,
+    copy_iteration,
+    end_body,
+    go_on_after,
+    start_of_body,
+)
 
 UNROLL = "phobos.unroll"
 ALL = -1
@@ -194,25 +202,7 @@ def _has_rest(loop: scf.ForOp, factor: int, ranges: Ranges) -> bool:
     return not all(ranges.of(bound).divisible_by(group) for bound in (loop.lb, loop.ub))
 
 
-class _Writer:
-    """Puts integer arithmetic of a loop's counter type before the loop."""
-
-    def __init__(self, loop: scf.ForOp, ranges: Ranges):
-        self.loop = loop
-        self.type = loop.lb.type
-        limits = ranges.limits(self.type)
-        self.low, self.high = limits.low, limits.high
-
-    def add(self, op: Operation) -> SSAValue:
-        insert_before(self.loop, [op])
-        return op.results[0]
-
-    def constant(self, value: int) -> SSAValue:
-        assert isinstance(self.type, IndexType | IntegerType)
-        return self.add(arith.ConstantOp(IntegerAttr(value, self.type)))
-
-
-def _last_group(writer: _Writer, factor: int, ranges: Ranges) -> SSAValue:
+def _last_group(writer: LoopWriter, factor: int, ranges: Ranges) -> SSAValue:
     """The bound below which a group of iterations is whole: ub - (factor - 1) * step.
 
     It saturates at the type's lowest number instead of wrapping around.
@@ -233,7 +223,7 @@ def _last_group(writer: _Writer, factor: int, ranges: Ranges) -> SSAValue:
     return writer.add(arith.SelectOp(fits, whole, lowest))
 
 
-def _group_step(writer: _Writer, factor: int, ranges: Ranges) -> SSAValue:
+def _group_step(writer: LoopWriter, factor: int, ranges: Ranges) -> SSAValue:
     step = ranges.of(writer.loop.step).constant
     if step is not None:
         return writer.constant(step * factor)
@@ -241,28 +231,6 @@ def _group_step(writer: _Writer, factor: int, ranges: Ranges) -> SSAValue:
 
 
 # ---- copies
-
-
-def _copy_rest(
-    loop: scf.ForOp,
-    into: Block,
-    known: dict[SSAValue, SSAValue],
-    carried: Sequence[SSAValue],
-    done: Collection[Operation] = (),
-) -> list[SSAValue]:
-    """Appends what is not done of an iteration to a block; gives what it passes on.
-
-    `known` maps the counter, and the results of ops that are done, to those of the copy.
-    """
-    body = loop.body.block
-    known.update(zip(body.args[1:], carried, strict=True))
-    passed: Sequence[SSAValue] = ()
-    for op in body.ops:
-        if isinstance(op, scf.YieldOp):
-            passed = op.operands
-        elif op not in done:
-            into.add_op(op.clone(known))
-    return [known.get(value, value) for value in passed]
 
 
 def _loads_and_their_places(loop: scf.ForOp) -> list[Operation]:
@@ -310,20 +278,14 @@ def _unroll_fully(loop: scf.ForOp, trips: int) -> None:
     counter: SSAValue = loop.lb
     values: list[SSAValue] = list(loop.iter_args)
     for _ in range(trips):
-        values = _copy_rest(loop, straight, {loop.body.block.args[0]: counter}, values)
-        counter = _add(straight, arith.AddiOp(counter, loop.step), loop)
+        values = copy_iteration(loop, straight, {loop.body.block.args[0]: counter}, values)
+        counter = add_to(straight, arith.AddiOp(counter, loop.step), loop)
     block = loop.parent
     assert block is not None
     for op in list(straight.ops):
         op.detach()
         block.insert_op_before(op, loop)
     _erase(loop, values)
-
-
-def _add(block: Block, op: Operation, loop: scf.ForOp) -> SSAValue:
-    op.location = loop.location
-    block.add_op(op)
-    return op.results[0]
 
 
 def _erase(loop: scf.ForOp, values: Sequence[SSAValue]) -> None:
@@ -336,7 +298,7 @@ def _erase(loop: scf.ForOp, values: Sequence[SSAValue]) -> None:
 
 def _unroll_by(loop: scf.ForOp, factor: int, ranges: Ranges) -> None:
     """Groups of `factor` iterations, then the loop itself for what is left."""
-    writer = _Writer(loop, ranges)
+    writer = LoopWriter(loop, ranges)
     if factor * (ranges.of(loop.step).constant or 0) > writer.high:
         return  # no counter could make two such steps
     has_rest = _has_rest(loop, factor, ranges)
@@ -350,51 +312,38 @@ def _unroll_by(loop: scf.ForOp, factor: int, ranges: Ranges) -> None:
     if not has_rest:
         _erase(loop, groups.results)
         return
-    *values, following = groups.results
-    # The counter may have gone past what its type holds: then nothing is left.
-    wrapped = writer.add(arith.CmpiOp(following, loop.lb, "slt"))
-    start = writer.add(arith.SelectOp(wrapped, loop.ub, following))
-    loop.operands = (start, loop.ub, loop.step, *values)
+    go_on_after(writer, groups)
 
 
 def _group_body(
     loop: scf.ForOp, factor: int, ranges: Ranges, group_step: SSAValue, has_rest: bool
 ) -> Block:
     """`factor` iterations; with `has_rest` the block passes on where the next group starts."""
-    counter_type = loop.lb.type
     given = list(loop.body.block.args)
-    extra = [counter_type] if has_rest else []
-    body = Block(arg_types=[*(argument.type for argument in given), *extra])
-    for new, old in zip(body.args, given, strict=False):
-        new.name_hint = old.name_hint
-    first = body.args[0]
+    body = start_of_body(loop, keeps_place=has_rest)
     values: list[SSAValue] = list(body.args[1 : len(given)])
     early = _loads_and_their_places(loop)
-    counters: list[SSAValue] = [first]
+    counters: list[SSAValue] = [body.args[0]]
     copies: list[dict[SSAValue, SSAValue]] = []
     for copy in range(factor):
         if copy:
-            counters.append(_counter(body, loop, first, counters[-1], copy, ranges))
+            counters.append(_counter(body, loop, counters, copy, ranges))
         copies.append({given[0]: counters[copy]})
         body.add_ops(op.clone(copies[copy]) for op in early)
     for known in copies:
-        values = _copy_rest(loop, body, known, values, frozenset(early))
-    if has_rest:
-        values.append(_add(body, arith.AddiOp(first, group_step), loop))
-    end = scf.YieldOp(*values)
-    end.location = loop.location
-    body.add_op(end)
+        values = copy_iteration(loop, body, known, values, frozenset(early))
+    end_body(loop, body, values, group_step if has_rest else None)
     return body
 
 
 def _counter(
-    body: Block, loop: scf.ForOp, first: SSAValue, last: SSAValue, copy: int, ranges: Ranges
+    body: Block, loop: scf.ForOp, counters: Sequence[SSAValue], copy: int, ranges: Ranges
 ) -> SSAValue:
     """The counter of a later iteration of a group, from the first one where that is possible."""
     step = ranges.of(loop.step).constant
     if step is None:
-        return _add(body, arith.AddiOp(last, loop.step), loop)
-    counter_type = first.type
+        return add_to(body, arith.AddiOp(counters[-1], loop.step), loop)
+    counter_type = loop.lb.type
     assert isinstance(counter_type, IndexType | IntegerType)
-    distance = _add(body, arith.ConstantOp(IntegerAttr(copy * step, counter_type)), loop)
-    return _add(body, arith.AddiOp(first, distance), loop)
+    distance = add_to(body, arith.ConstantOp(IntegerAttr(copy * step, counter_type)), loop)
+    return add_to(body, arith.AddiOp(counters[0], distance), loop)
