@@ -9,8 +9,8 @@ from tools.bench.row_cases import RowOperation
 from tools.bench.triton_language import jit, tl
 
 RMSNORM_TILE = """\
-@autotune(ROWS in [1, 8], BLOCK in [1024, 16384], THREADS in [128, 1024])
-@launch(THREADS)
+@autotune(ROWS in [1, 8], BLOCK in [1024, 16384], THREADS in [64, 1024], CTAS in [1, 32])
+@launch(THREADS, CTAS)
 kernel rmsnorm(X: tensor<DTYPE>[M, N], G: tensor<DTYPE>[N], Y: tensor<DTYPE>[M, N], epsilon: f32) {
   let r = ctx.block.x * ROWS
   let x = f32(X[r :+ ROWS, 0 :+ BLOCK])
@@ -20,8 +20,8 @@ kernel rmsnorm(X: tensor<DTYPE>[M, N], G: tensor<DTYPE>[N], Y: tensor<DTYPE>[M, 
 }
 """
 RMSNORM_LONG = """\
-@autotune(BLOCK in [4096, 16384], THREADS in [256, 1024])
-@launch(THREADS)
+@autotune(BLOCK in [4096, 16384], THREADS in [256, 1024], CTAS in [1, 8])
+@launch(THREADS, CTAS)
 kernel rmsnorm(X: tensor<DTYPE>[M, N], G: tensor<DTYPE>[N], Y: tensor<DTYPE>[M, N], epsilon: f32) {
   let r = ctx.block.x
   var squares = full(0.0, 1, BLOCK)
@@ -37,8 +37,8 @@ kernel rmsnorm(X: tensor<DTYPE>[M, N], G: tensor<DTYPE>[N], Y: tensor<DTYPE>[M, 
 }
 """
 LAYERNORM_TILE = """\
-@autotune(ROWS in [1, 8], BLOCK in [1024, 16384], THREADS in [128, 1024])
-@launch(THREADS)
+@autotune(ROWS in [1, 8], BLOCK in [1024, 16384], THREADS in [64, 1024], CTAS in [1, 32])
+@launch(THREADS, CTAS)
 kernel layernorm(X: tensor<DTYPE>[M, N], G: tensor<DTYPE>[N], B: tensor<DTYPE>[N],
                  Y: tensor<DTYPE>[M, N], epsilon: f32) {
   let r = ctx.block.x * ROWS
@@ -52,8 +52,8 @@ kernel layernorm(X: tensor<DTYPE>[M, N], G: tensor<DTYPE>[N], B: tensor<DTYPE>[N
 }
 """
 LAYERNORM_LONG = """\
-@autotune(BLOCK in [4096, 16384], THREADS in [256, 1024])
-@launch(THREADS)
+@autotune(BLOCK in [4096, 16384], THREADS in [256, 1024], CTAS in [1, 8])
+@launch(THREADS, CTAS)
 kernel layernorm(X: tensor<DTYPE>[M, N], G: tensor<DTYPE>[N], B: tensor<DTYPE>[N],
                  Y: tensor<DTYPE>[M, N], epsilon: f32) {
   let r = ctx.block.x

@@ -29,7 +29,8 @@ from tools.bench.case import (
 class Shape:
     """Extents of the matrix, and the constants that are tried for them.
 
-    `phobos` binds ROWS (but for long rows), BLOCK and THREADS; `triton` BLOCK and num_warps.
+    `phobos` binds ROWS (but for long rows), BLOCK, THREADS and CTAS, the least number of CTAs that
+    a multiprocessor shall have room for; `triton` BLOCK and num_warps.
     """
 
     suffix: str
@@ -42,15 +43,24 @@ class Shape:
 SQUARE = Shape(
     "",
     (8192, 8192),
-    choices(ROWS=1, BLOCK=8192, THREADS=(128, 256, 512, 1024)),
+    tuple(
+        {"ROWS": 1, "BLOCK": 8192, "THREADS": threads, "CTAS": ctas}
+        for threads, ctas in ((128, 3), (128, 4), (256, 3), (256, 4), (512, 2), (512, 3))
+    ),
     choices(BLOCK=8192, num_warps=(4, 8, 16)),
 )
 SHORT = Shape(
     "_short",
     (131072, 1024),
     tuple(
-        {"ROWS": rows, "BLOCK": 1024, "THREADS": threads}
-        for rows, threads in ((8, 256), (4, 128), (4, 256), (2, 64), (1, 128))
+        {"ROWS": rows, "BLOCK": 1024, "THREADS": threads, "CTAS": ctas}
+        for rows, threads, ctas in (
+            (4, 128, 6),
+            (2, 64, 12),
+            (1, 128, 12),
+            (1, 128, 16),
+            (1, 32, 24),
+        )
     ),
     choices(BLOCK=1024, num_warps=(1, 2, 4)),
 )
@@ -58,8 +68,10 @@ LONG = Shape(
     "_long",
     (1024, 131072),
     tuple(
-        {"BLOCK": block, "THREADS": threads}
-        for block, threads in ((2048, 256), (4096, 256), (4096, 512), (8192, 512), (8192, 1024))
+        {"BLOCK": block, "THREADS": threads, "CTAS": ctas}
+        for block, threads, ctas in (
+            *((4096, 256, 3), (4096, 512, 2), (4096, 1024, 2), (8192, 512, 2), (8192, 1024, 1)),
+        )
     ),
     choices(BLOCK=(4096, 8192), num_warps=(8, 16)),
     is_long=True,
@@ -70,7 +82,8 @@ LONG = Shape(
 class RowOperation:
     """One operation on rows and who computes it.
 
-    `tile` and `long` are programs with DTYPE for the type; `triton_tile` and `triton_long` take
+    `tile` and `long` are programs with DTYPE for the type; in 16-bit types they are marked
+    @fast_math if `is_fast`. `triton_tile` and `triton_long` take
     the arrays of the case, N and BLOCK.
     """
 
@@ -84,6 +97,7 @@ class RowOperation:
     triton_long: Any
     weights: tuple[str, ...] = ()
     scalars: tuple[tuple[str, float], ...] = ()
+    is_fast: bool = False
     operations: int = 5
     """Floating-point operations for each element, about."""
 
@@ -102,9 +116,7 @@ class RowOperation:
             scalars=dict(self.scalars),
             flops=lambda extents: self.operations * extents["M"] * extents["N"],
             reference=self.reference,
-            phobos=PhobosKernel(
-                lambda dtype: text.replace("DTYPE", dtype), self.name, shape.phobos
-            ),
+            phobos=PhobosKernel(lambda dtype: self._source(text, dtype), self.name, shape.phobos),
             torch=self.torch,
             triton=TritonKernel(
                 self.triton_long if shape.is_long else self.triton_tile,
@@ -113,6 +125,10 @@ class RowOperation:
                 shape.triton,
             ),
         )
+
+    def _source(self, text: str, dtype: str) -> str:
+        mark = "@fast_math\n" if self.is_fast and dtype != "f32" else ""
+        return mark + text.replace("DTYPE", dtype)
 
 
 def _a_program_a_row(extents: Extents, _: Choices) -> tuple[int, ...]:

@@ -1,4 +1,8 @@
-"""softmax: Y[r, :] = exp(X[r, :]) / sum(exp(X[r, :]))."""
+"""softmax: Y[r, :] = exp(X[r, :]) / sum(exp(X[r, :])).
+
+In bf16 the kernels of Phobos are marked @fast_math, since a result of 8 bits shows nothing of it:
+exponentials and quotients by approximate instructions, as Triton's always are.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,8 @@ from tools.bench.row_cases import RowOperation
 from tools.bench.triton_language import jit, tl
 
 TILE = """\
-@autotune(ROWS in [1, 8], BLOCK in [1024, 16384], THREADS in [128, 1024])
-@launch(THREADS)
+@autotune(ROWS in [1, 8], BLOCK in [1024, 16384], THREADS in [64, 1024], CTAS in [1, 32])
+@launch(THREADS, CTAS)
 kernel softmax(X: tensor<DTYPE>[M, N], Y: tensor<DTYPE>[M, N]) {
   let r = ctx.block.x * ROWS
   let x = f32(pad(X[r :+ ROWS, 0 :+ BLOCK], -inf))
@@ -17,8 +21,8 @@ kernel softmax(X: tensor<DTYPE>[M, N], Y: tensor<DTYPE>[M, N]) {
 }
 """
 LONG = """\
-@autotune(BLOCK in [4096, 16384], THREADS in [256, 1024])
-@launch(THREADS)
+@autotune(BLOCK in [4096, 16384], THREADS in [256, 1024], CTAS in [1, 8])
+@launch(THREADS, CTAS)
 kernel softmax(X: tensor<DTYPE>[M, N], Y: tensor<DTYPE>[M, N]) {
   let r = ctx.block.x
   var top = full(-1e30, 1, BLOCK)
@@ -78,4 +82,5 @@ SOFTMAX = RowOperation(
     torch={"softmax": lambda torch, t: torch.softmax(t.X, 1, out=t.Y)},
     triton_tile=triton_softmax,
     triton_long=triton_softmax_long,
+    is_fast=True,
 )
