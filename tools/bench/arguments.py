@@ -133,4 +133,8 @@ def make_compile_time_parser() -> argparse.ArgumentParser:
     add("--chip", default="sm_80", help="the chip to compile for (default sm_80)")
     add("--csv", type=Path, metavar="FILE", help="write the medians to a CSV file")
     add("--steps", action="store_true", help="show the time of every step of Phobos' compiler")
+    add(
+        "--growth", action="store_true",
+        help="show instead how the time grows when a kernel's body is repeated up to 16 times",
+    )  # fmt: skip
     return parser

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from tools.bench.case import ROOT
 from tools.bench.errors import BenchError
+from tools.bench.growth import growth_table, measure_growth
 from tools.bench.spread import Spread, spread
 from tools.bench.table import make_console, make_table, time_text
 
@@ -51,6 +52,10 @@ def run_compile_time(options: argparse.Namespace) -> int:
     for path in programs:
         if not path.is_file():
             raise BenchError(f"there is no file {path}")
+    if options.growth:
+        growths = [measure_growth(path, options.chip, options.repeats) for path in programs]
+        make_console().print(growth_table(growths, options.chip))
+        return 0
     timings = measure_all(programs, options.chip, options.repeats)
     console = make_console()
     console.print(overview(timings, options.chip))
