@@ -1,8 +1,9 @@
 """How many registers the values of a PTX kernel take that are alive at one time.
 
-The count follows the order of the text. ptxas may put instructions in another order, but one
-that needs no more registers is there. Predicates have registers of their own, and constants are
-mostly part of an instruction, so neither counts; a 64-bit value takes two registers.
+The count follows the order of the text. ptxas may put instructions in another order, but not
+values that are needed behind a store, a barrier or a branch. Predicates have registers of their
+own, and constants are mostly part of an instruction, so neither counts; a 64-bit value takes two
+registers.
 """
 
 from __future__ import annotations
@@ -12,19 +13,33 @@ from dataclasses import dataclass
 from xdsl.ir import Block, SSAValue
 
 from phobos.dialects import ptx
+from phobos.dialects.ptx.instruction import Effect
 from phobos.ir.dominance import successors_of
 
 REGISTER_BITS = 32
 
 
-def register_pressure(entry: ptx.EntryOp) -> int:
-    """The largest number of 32-bit registers that are alive between two instructions.
+@dataclass(frozen=True)
+class Pressure:
+    """The most 32-bit registers that are alive at one time.
+
+    `alive` is what the order of the text needs, `kept` what any order does: the most that are
+    alive where an instruction stays in its place.
+    """
+
+    alive: int
+    kept: int
+
+
+def register_pressure(entry: ptx.EntryOp) -> Pressure:
+    """The pressure of a kernel.
 
     Cost: two walks over the kernel, about 2 us an instruction, and a fixpoint over blocks.
     """
     blocks = list(entry.body.blocks)
     alive = _alive_at_start({block: _uses_of(block) for block in blocks})
-    return max(_largest(block, alive) for block in blocks)
+    found = [_largest(block, alive) for block in blocks]
+    return Pressure(max(one.alive for one in found), max(one.kept for one in found))
 
 
 def _registers(value: SSAValue) -> int:
@@ -67,13 +82,13 @@ def _alive_at_start(uses: dict[Block, _Uses]) -> dict[Block, set[SSAValue]]:
     return alive
 
 
-def _largest(block: Block, alive: dict[Block, set[SSAValue]]) -> int:
+def _largest(block: Block, alive: dict[Block, set[SSAValue]]) -> Pressure:
     """The pressure of a block, from its end to its start."""
     now: set[SSAValue] = set()
     for successor in successors_of(block):
         now |= alive[successor]
     total = sum(map(_registers, now))
-    largest = total
+    largest = kept = total
     for op in reversed(list(block.ops)):
         for result in op.results:
             if result in now:
@@ -84,5 +99,7 @@ def _largest(block: Block, alive: dict[Block, set[SSAValue]]) -> int:
                 now.add(operand)
                 total += _registers(operand)
         largest = max(largest, total)
+        if isinstance(op, ptx.Instruction) and op.effect is Effect.WRITE:
+            kept = max(kept, total)
     unused = (argument for argument in block.args if argument not in now)
-    return max(largest, total + sum(map(_registers, unused)))
+    return Pressure(max(largest, total + sum(map(_registers, unused))), max(kept, total))

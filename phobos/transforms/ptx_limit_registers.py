@@ -12,7 +12,8 @@ allow. With `@launch` the number of CTAs is declared (`minnctapersm`), without i
 declares no block size, the number of registers (`maxnreg`).
 
 Kernels that say it themselves keep what they say, and those with matrix instructions are left
-to ptxas: their accumulators fill the registers anyway. Cost: about 4 us an instruction.
+to ptxas: their accumulators fill the registers anyway. A kernel whose values cannot all be in
+registers gets a warning, since ptxas will spill some to memory. Cost: about 4 us an instruction.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from xdsl.dialects.builtin import IntAttr, IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from phobos.analysis.register_pressure import register_pressure
+from phobos.diagnostics import Diagnostic, tell
 from phobos.dialects import ptx
+from phobos.dialects.ctx import LANES_PER_WARP
+from phobos.ir.locations import location_of
 from phobos.targets.ptx.chips import Chip, chip
 
 THREADS = "phobos.threads"
@@ -33,6 +37,7 @@ REGISTERS_PER_SM = 65536
 MAX_REGISTERS = 255
 RESERVE = 6
 """What ptxas needs beside the values of a program, for addresses and copies of its own."""
+GROUP = "fallback"
 _GRANULE = 8
 """Registers of a thread are handed out in multiples of this."""
 _MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp)
@@ -56,17 +61,40 @@ class PtxLimitRegistersPass(ModulePass):
 
 def limit_registers(entry: ptx.EntryOp, target: Chip) -> None:
     """Declare one kernel's registers, unless it does so itself."""
-    threads = entry.attributes.get(THREADS)
-    if not isinstance(threads, IntegerAttr) or not (entry.minnctapersm is entry.maxnreg is None):
+    attribute = entry.attributes.get(THREADS)
+    if not isinstance(attribute, IntegerAttr):
         return
-    if any(isinstance(op, _MATRIX) for block in entry.body.blocks for op in block.ops):
+    threads = attribute.value.data
+    pressure = register_pressure(entry)
+    _warn_of_spills(entry, pressure.kept, threads)
+    if entry.minnctapersm is not None or entry.maxnreg is not None or _has_matrices(entry):
         return
-    needed = register_pressure(entry) + RESERVE
-    ctas, registers = occupancy(needed, threads.value.data, target)
+    ctas, registers = occupancy(pressure.alive + RESERVE, threads, target)
     if entry.maxntid is None:
         entry.properties["maxnreg"] = IntAttr(registers)
     else:
         entry.properties["minnctapersm"] = IntAttr(ctas)
+
+
+def _has_matrices(entry: ptx.EntryOp) -> bool:
+    return any(isinstance(op, _MATRIX) for block in entry.body.blocks for op in block.ops)
+
+
+def _warn_of_spills(entry: ptx.EntryOp, needed: int, threads: int) -> None:
+    """Warns of a kernel whose values do not fit the registers, however ptxas orders it."""
+    available = registers_for(entry.minnctapersm or 1, _whole_warps(threads))
+    limit = min(available, entry.maxnreg or MAX_REGISTERS)
+    if needed <= limit:
+        return
+    tell(
+        Diagnostic.warning(
+            f"a thread of `{entry.sym_name}` needs {needed} registers and has {limit}: what does"
+            " not fit is kept in memory, which is slow",
+            location_of(entry),
+            help="use smaller tiles or more threads (@launch), or walk the tile in a loop",
+            group=GROUP,
+        )
+    )
 
 
 def occupancy(needed: int, threads: int, target: Chip) -> tuple[int, int]:
@@ -74,13 +102,17 @@ def occupancy(needed: int, threads: int, target: Chip) -> tuple[int, int]:
 
     Where not even one does, ptxas has to do with what one leaves.
     """
-    warps = -(-threads // 32) * 32
+    warps = _whole_warps(threads)
     most = min(target.max_blocks_per_sm, target.max_threads_per_sm // warps)
     for ctas in range(max(1, most), 0, -1):
         registers = registers_for(ctas, warps)
         if registers >= needed:
             return ctas, registers
     return 1, registers_for(1, warps)
+
+
+def _whole_warps(threads: int) -> int:
+    return -(-threads // LANES_PER_WARP) * LANES_PER_WARP
 
 
 def registers_for(ctas: int, threads: int) -> int:

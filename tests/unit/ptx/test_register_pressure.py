@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from phobos.analysis.register_pressure import register_pressure
+import phobos
+from phobos.analysis.register_pressure import Pressure, register_pressure
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B32, B64, InstructionBuilder
 from phobos.targets.ptx.chips import chip
@@ -25,7 +26,8 @@ def test_values_count_from_where_they_are_made_to_their_last_use() -> None:
         total = build.emit(ptx.AddOp, "f32", total, value)
     build.emit_multi(ptx.StOp, "global.b32", base, total, results=())
     build.ret()
-    assert register_pressure(kernel) == 2 + 4  # the address has 64 bits
+    # The address has 64 bits; only the sum has to wait for the store.
+    assert register_pressure(kernel) == Pressure(2 + 4, 2 + 1)
 
 
 def test_constants_and_predicates_are_free() -> None:
@@ -35,7 +37,7 @@ def test_constants_and_predicates_are_free() -> None:
     y = build.emit(ptx.SelpOp, "b32", 1, 2, predicate)
     build.emit(ptx.AddOp, "s32", x, y)
     build.ret()
-    assert register_pressure(kernel) == 2
+    assert register_pressure(kernel) == Pressure(2, 0)
 
 
 def test_what_a_loop_needs_lives_through_it() -> None:
@@ -56,7 +58,7 @@ def test_what_a_loop_needs_lives_through_it() -> None:
     for value in kept:
         build.emit_multi(ptx.StOp, "global.b32", base, value, results=())
     build.ret()
-    assert register_pressure(kernel) == 2 + 3 + 5 + 1  # the sum so far
+    assert register_pressure(kernel) == Pressure(2 + 3 + 5 + 1, 2 + 3 + 1)  # 1 is the sum so far
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,26 @@ def test_as_many_ctas_as_leave_enough_registers(
     name: str, needed: int, threads: int, wanted: tuple[int, int]
 ) -> None:
     assert occupancy(needed, threads, chip(name)) == wanted
+
+
+def test_tiles_beyond_the_registers_are_told() -> None:
+    source = """\
+kernel twice(x: tensor<f32>[N], out: tensor<f32>[N]) {
+  let t = x[0 :+ 65536]
+  out[0 :+ 65536] = t + sum<over 0>(t)
+}
+"""
+    with pytest.warns(phobos.PhobosWarning, match=r"registers and has 255(.|\n)*\[-W fallback\]"):
+        phobos.compile(source, cache=False)
+
+
+def test_a_launch_bound_that_leaves_too_few_registers_is_told() -> None:
+    source = """\
+@launch(256, 8)
+kernel twice(x: tensor<f32>[N], out: tensor<f32>[N]) {
+  let t = x[0 :+ 16384]
+  out[0 :+ 16384] = t + sum<over 0>(t)
+}
+"""
+    with pytest.warns(phobos.PhobosWarning, match="registers and has 32"):
+        phobos.compile(source, cache=False)
