@@ -20,9 +20,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, NoReturn, Self
+
+from phobos.record import Record, Value, record
 
 MAX_ERRORS = 20
 """Errors reported in one run; what follows the twentieth is rarely news."""
@@ -41,8 +43,8 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+@record
+class Location(Value):
     """A place or span in a source file.
 
     Lines and columns count from 1, columns in characters. `end_line` and `end_column` name the
@@ -71,16 +73,16 @@ class Location:
         return Location(self.file, self.line, self.column, end_line, end_column)
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+@record
+class Note(Value):
     """A remark that belongs to a diagnostic, with its own place where it has one."""
 
     message: str
     location: Location | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+@record
+class Diagnostic(Value):
     """One thing to tell the user.
 
     `message` is one sentence without a capital or full stop; names of the program stand in
@@ -299,8 +301,8 @@ class PhobosWarning(UserWarning):
 # Warnings ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+@record
+class Listener(Record):
     """What was told while somebody listened, and the texts that it is about."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)

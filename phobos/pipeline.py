@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
+    from xdsl.utils.arg_spec import ArgSpec
 
     from phobos.driver.options import CompileOptions
 
@@ -104,7 +105,12 @@ def default_pipeline(options: CompileOptions) -> tuple[ModulePass, ...]:
         # Behind the rules of uniformity, so that errors speak of the author's code alone.
         behind = [spec.name for spec in specs].index("ph-infer-uniformity") + 1
         specs.insert(behind, ArgSpec("ph-check-bounds", {}))
-    return tuple(_pass_class(spec.name).from_spec(spec) for spec in specs)
+    return tuple(_pass(spec) for spec in specs)
+
+
+def _pass(spec: ArgSpec) -> ModulePass:
+    kind = _pass_class(spec.name)
+    return kind.from_spec(spec) if spec.parameters else kind()
 
 
 def _pass_class(name: str) -> type[ModulePass]:

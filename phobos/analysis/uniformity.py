@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from phobos.dialects import collective, ctx, tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp
+from phobos.record import Record, record
 
 
 class Variation(IntEnum):
@@ -34,8 +35,8 @@ class Variation(IntEnum):
         return ("uniform", "warp-uniform", "varying")[self]
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+@record
+class Cause(Record):
     """Why a value is not uniform: the value before it in the chain, None at a source.
 
     In the reason `{}` stands for how far the value before it differs.
@@ -49,8 +50,8 @@ COMPUTED = "computed from a {} value"
 """The reason that needs no words where the value has no name: an expression of such values."""
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+@record
+class Divergence(Record):
     """The condition that splits the threads around an op."""
 
     condition: SSAValue

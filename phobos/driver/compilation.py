@@ -17,6 +17,7 @@ from phobos.diagnostics import Diagnostic, PhobosError, SourceMap, listening, te
 from phobos.driver.levels import Level
 from phobos.driver.options import CompileOptions
 from phobos.faults import diagnose, verify_located
+from phobos.record import Record, record
 from phobos.targets.ptx.contract import Contract, KernelContract
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ FIRST_PTX_PASS = "ph-lower-to-ptx"
 DEFAULT_LEVELS = frozenset({Level.PTX, Level.CONTRACT})
 
 
-@dataclass(frozen=True, slots=True)
-class StepTime:
+@record
+class StepTime(Record):
     """How long one step of a compilation took."""
 
     name: str

@@ -22,6 +22,7 @@ _ROOMS = (
     "ir",
     "layout",
     "pipeline.py",
+    "record.py",
     "targets",
     "transforms",
 )
@@ -32,9 +33,10 @@ _ROOMS = (
 def compiler_fingerprint() -> str:
     """A digest of the compiler's own sources and of xDSL's version: 16 hexadecimal digits."""
     digest = hashlib.sha256(_xdsl_version().encode())
+    package = os.path.join(_PACKAGE, "")
     for room in _ROOMS:
-        for path in _sources(os.path.join(_PACKAGE, room)):
-            digest.update(os.path.relpath(path, _PACKAGE).encode())
+        for path in _sources(package + room):
+            digest.update(path[len(package) :].encode())
             with open(path, "rb", buffering=0) as stream:
                 digest.update(stream.readall())
     return digest.hexdigest()[:16]

@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from phobos.diagnostics import PhobosError
 from phobos.driver.fingerprint import compiler_fingerprint
+from phobos.record import Value, record
 from phobos.targets.ptx.contract import ChipSource
 
 EXTENT_MULTIPLES = (1, 2, 4, 8, 16)
@@ -18,8 +19,8 @@ DEFAULT_CHIP = "sm_80"
 CHIP_VARIABLE = "PHOBOS_CHIP"
 
 
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
+@record
+class CompileOptions(Value):
     """How to compile a source. `make_options` checks and fills in what callers leave out.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from phobos.diagnostics import PhobosError
 from phobos.driver.levels import Level
+from phobos.record import Value, record
 from phobos.runtime.cache import replace_file
 
 STANDARD = "-"
@@ -17,8 +17,8 @@ _FILE_LEVELS = {Level.PTX: ".ptx", Level.CUBIN: ".cubin"}
 """Levels that go to a file beside the source unless -o says otherwise, and its ending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+@record
+class Output(Value):
     """A level to write, and the file; None is standard output."""
 
     level: Level

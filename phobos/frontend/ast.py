@@ -28,7 +28,7 @@ from phobos.diagnostics import Location
 from phobos.frontend.operators import AssignOp as AssignOp
 from phobos.frontend.operators import BinaryOp as BinaryOp
 from phobos.frontend.operators import UnaryOp as UnaryOp
-from phobos.frontend.record import Value, record
+from phobos.record import Value, record
 
 NOWHERE = Location("<unknown>", 1, 1)
 """The place of a node that no source text stands behind."""

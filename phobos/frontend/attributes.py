@@ -14,6 +14,7 @@ from phobos.frontend.printer import print_expression
 from phobos.frontend.scopes import NamedConstant, Poisoned
 from phobos.frontend.typed import KernelSettings, Launch, Literal
 from phobos.frontend.types import Dim
+from phobos.record import Record, record
 
 MAX_THREADS = 1024
 MAX_CTAS = 32
@@ -38,8 +39,8 @@ class AttributeContext:
     """Where each attribute that may stand once was first written."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeRule:
+@record
+class AttributeRule(Record):
     """How an attribute is written and what it does; `repeats` if it may stand several times."""
 
     usage: str

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from phobos.frontend import ast
-from phobos.frontend.record import Record, record
 from phobos.frontend.types import I32, Kind, ScalarType
+from phobos.record import Record, record
 
 _FLOAT_ONLY = "floats"
 _INTEGER_ONLY = "integers"

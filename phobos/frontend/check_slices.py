@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from phobos.diagnostics import Location, Note
 from phobos.frontend import ast
 from phobos.frontend.checker import Checker, any_poison, constant_int, declared_here, is_poison
@@ -36,6 +34,7 @@ from phobos.frontend.types import (
     TileType,
     element_of,
 )
+from phobos.record import Record, record
 
 _WIDE_BITS = 64
 MAX_TILE_RANK = 5
@@ -44,8 +43,8 @@ MAX_RUN_LENGTH = 256
 """A run lives in one thread's registers, of which there are at most 255."""
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+@record
+class Axis(Record):
     """What a subscript takes along one axis: `length` elements from `start`, or one point.
 
     Where `start` is a tile it holds the subscripts of `length` elements.
@@ -60,8 +59,8 @@ class Axis:
         return isinstance(self.start.type, TileType)
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+@record
+class Access(Record):
     """A subscript of a tensor or tile, with everything about it checked.
 
     `value` is that of a tile that has no name; `tensor` stands for it.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from phobos.diagnostics import (
     DiagnosticCollector,
@@ -22,10 +21,11 @@ from phobos.frontend import ast
 from phobos.frontend.scopes import Scope, Symbol, place_of
 from phobos.frontend.typed import Block, Expr, KernelSettings, Literal, Poison, Role, Variable
 from phobos.frontend.types import POISON, element_of
+from phobos.record import Record, record
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+@record
+class Frame(Record):
     """A call of a function that is being expanded."""
 
     function: ast.Function
@@ -34,8 +34,8 @@ class Frame:
     """Whether there is a call; False where an uncalled function is checked on its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+@record
+class Rules(Record):
     """How expressions and blocks are checked; handed in, since the rules need the checker."""
 
     expression: Callable[[Checker, ast.Expression], Expr]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from phobos.diagnostics import Location
 from phobos.frontend import ast
 from phobos.frontend.builtins import BUILTIN_FUNCTIONS
-from phobos.frontend.record import Record, record
 from phobos.frontend.typed import TensorParameter, Variable
 from phobos.frontend.types import NAMED
+from phobos.record import Record, record
 
 
 @record

@@ -17,8 +17,8 @@ from phobos.diagnostics import Location
 from phobos.frontend.builtins import Elementwise
 from phobos.frontend.constants import Constant
 from phobos.frontend.operators import BinaryOp, UnaryOp
-from phobos.frontend.record import Record, record
 from phobos.frontend.types import Dim, ScalarType, TensorType, TileType, ValueType
+from phobos.record import Record, record
 
 
 class Role(StrEnum):

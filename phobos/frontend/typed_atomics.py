@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from phobos.frontend.record import record
 from phobos.frontend.typed import Expr, Memory, Stmt, TensorParameter
+from phobos.record import record
 
 
 @record

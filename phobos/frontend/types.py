@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from phobos.frontend.record import Record, record
+from phobos.record import Record, record
 
 
 class Kind(Enum):

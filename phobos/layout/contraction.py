@@ -7,8 +7,8 @@ M copies of B.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from phobos.layout.algebra import transpose
 from phobos.layout.build import LANE, REGISTER, WARP, ceil_pow2, cover, log2
@@ -22,8 +22,7 @@ THREAD_EDGE = 4
 """Elements along M and along N that a thread of the multiply-add path holds side by side."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contraction:
+class Contraction(NamedTuple):
     """The layouts of A (M, K), B (K, N) and C (M, N)."""
 
     a: LinearLayout

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
+from typing import NamedTuple
 
 from phobos.layout import gf2
 from phobos.layout.build import LANE, REGISTER, WARP
@@ -30,8 +31,7 @@ class Movement(Enum):
     """Elements move between warps, or in a way shuffles cannot do with one a register."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffleRound:
+class ShuffleRound(NamedTuple):
     """One shuffle: registers and source lane as seen by lane 0 of warp 0.
 
     The source register is counted after the send stages, the target before the receive stages.
@@ -42,8 +42,7 @@ class ShuffleRound:
     receive: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShufflePlan:
+class ShufflePlan(NamedTuple):
     """Shuffles with selects before and after them.
 
     1. Send stages: for every bit i of the lane with mask `send_by_lane[i]` != 0 (likewise warp),
@@ -83,8 +82,7 @@ class ShufflePlan:
         return sum(1 for mask in masks if mask)
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(NamedTuple):
     """The result of `plan_conversion`.
 
     `registers` is set for NONE and REGISTERS: target register r is source register

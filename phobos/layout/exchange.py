@@ -9,8 +9,8 @@ those are chosen outside of what the lanes of either side span.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from phobos.layout import gf2
 from phobos.layout.build import LANE, OFFSET, REGISTER, log2
@@ -26,8 +26,7 @@ from phobos.layout.shared import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SharedExchange:
+class SharedExchange(NamedTuple):
     """A shared layout, and the vector widths (in elements) and conflicts of both sides."""
 
     shared: LinearLayout

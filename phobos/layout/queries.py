@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import or_
+from typing import NamedTuple
 
 from phobos.layout import gf2
 from phobos.layout.algebra import flatten_inputs
@@ -96,8 +96,7 @@ def vector_bits(layout: LinearLayout, axis: int | str, name: str = REGISTER) -> 
 # ---- coordinates
 
 
-@dataclass(frozen=True, slots=True)
-class BitField:
+class BitField(NamedTuple):
     """A run of input bits that becomes a run of coordinate bits.
 
     Its contribution is `((index >> source) & (2**width - 1)) << target`.
@@ -200,8 +199,7 @@ def is_additive(layout: LinearLayout, axis: int | str) -> bool:
 # ---- global memory
 
 
-@dataclass(frozen=True, slots=True)
-class Coalescing:
+class Coalescing(NamedTuple):
     """Sectors of 32 bytes that one access instruction of a warp touches, and the fewest possible.
 
     `lines` is the number of 128-byte cache lines touched.

@@ -6,8 +6,8 @@ memory.  Copies of an element are never combined with each other, so sums count 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from phobos.layout import gf2
 from phobos.layout.algebra import slice_layout
@@ -15,8 +15,7 @@ from phobos.layout.build import LANE, REGISTER, WARP
 from phobos.layout.linear import LinearLayout
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """One butterfly step: partners are at this XOR distance in register, lane and warp."""
 
     register: int = 0
@@ -24,8 +23,7 @@ class Exchange:
     warp: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(NamedTuple):
     """The steps that reduce a tile along axes; each step halves the elements still to combine.
 
     `registers` are XOR masks within a thread, `lanes` exchanges within a warp (their `warp` is

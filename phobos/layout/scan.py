@@ -8,23 +8,21 @@ bit of the register, lane or warp number, which says how the total gets across.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from phobos.layout.build import LANE, REGISTER, WARP, ceil_pow2, log2, thread_bits
 from phobos.layout.linear import LinearLayout
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A bit of the coordinate: the input it comes from, and its mask there."""
 
     source: str
     mask: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """The bits of an axis from the lowest: first those within a warp, then those of warps."""
 
     inside: tuple[Step, ...]

@@ -8,8 +8,8 @@ other layout.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from phobos.layout import gf2
 from phobos.layout.algebra import compose, pseudo_invert
@@ -126,8 +126,7 @@ def shared_vector(layout: LinearLayout, shared: LinearLayout, element_bytes: int
     return min(width, max(1, MAX_VECTOR_BYTES // element_bytes))
 
 
-@dataclass(frozen=True, slots=True)
-class BankConflicts:
+class BankConflicts(NamedTuple):
     """Wavefronts that one access of a warp takes, and the fewest an access of its width can."""
 
     wavefronts: int

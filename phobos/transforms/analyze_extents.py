@@ -19,7 +19,6 @@ Precondition: tile-level IR. Cost: one range analysis (about 3 us an op) and a w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import vector
@@ -46,7 +45,6 @@ MAX_VECTOR_BYTES = 16
 _ACCESSES = (tile.LoadOp, tile.StoreOp, GatherOp, ScatterOp, vector.LoadOp, vector.StoreOp)
 
 
-@dataclass(frozen=True)
 class AnalyzeExtentsPass(ModulePass):
     """Annotates tile and run accesses with what is proven of their bounds and alignment."""
 

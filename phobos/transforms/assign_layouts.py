@@ -57,7 +57,6 @@ _Access = tile.LoadOp | tile.StoreOp | GatherOp | ScatterOp
 _OPERAND_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "f64": 64}
 
 
-@dataclass(frozen=True)
 class AssignLayoutsPass(ModulePass):
     """Gives every tile of every kernel a layout."""
 

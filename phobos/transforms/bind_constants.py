@@ -12,8 +12,6 @@ Precondition: none. Postcondition: none of these ops is left. Cost: one walk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp
@@ -25,7 +23,6 @@ from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import index_constant
 
 
-@dataclass(frozen=True)
 class BindConstantsPass(ModulePass):
     """Replaces launch facts that are known by constants."""
 

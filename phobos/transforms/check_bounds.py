@@ -13,8 +13,6 @@ Cost: three ops for each axis of each access.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, VectorType
@@ -32,7 +30,6 @@ from phobos.ir.kernel import kernels
 from phobos.ir.rewrite import index_constant, insert_before
 
 
-@dataclass(frozen=True)
 class CheckBoundsPass(ModulePass):
     """Guards every point and run access by an assertion."""
 

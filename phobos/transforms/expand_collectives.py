@@ -70,7 +70,6 @@ _BETWEEN_WARPS = {
 }
 
 
-@dataclass(frozen=True)
 class ExpandCollectivesPass(ModulePass):
     """Rewrites folds over the CTA into folds over warps and an exchange."""
 

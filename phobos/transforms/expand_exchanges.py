@@ -21,7 +21,6 @@ within warps. Cost: a few ops for each exchange.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
@@ -48,7 +47,6 @@ _VECTOR_BITS = 2
 """Four words are one access."""
 
 
-@dataclass(frozen=True)
 class ExpandExchangesPass(ModulePass):
     """Rewrites folds and conversions that cross warps."""
 

@@ -18,8 +18,6 @@ Cost: a few ops for each scan of a tile, about 10 + 3 * warps for one over threa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import (
@@ -53,7 +51,6 @@ from phobos.transforms.expand_collectives import (
 from phobos.transforms.expand_exchanges import exchange_buffer, partial_layouts, through_shared
 
 
-@dataclass(frozen=True)
 class ExpandScansPass(ModulePass):
     """Rewrites scans that cross warps."""
 

@@ -35,6 +35,7 @@ from phobos.dialects import collective, tile
 from phobos.dialects.atomics import GridBarrierOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.ir.locations import location_of, location_of_value
+from phobos.record import Record, record
 
 ATTRIBUTE = "ctx.uniformity"
 _NAMES = {level: StringAttr(str(level)) for level in Variation}
@@ -188,8 +189,8 @@ def _control(
     )
 
 
-@dataclass(frozen=True)
-class _Splitter:
+@record
+class _Splitter(Record):
     """The words for a construct that splits the threads."""
 
     name: str

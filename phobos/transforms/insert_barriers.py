@@ -44,7 +44,6 @@ from phobos.layout import LinearLayout
 from phobos.transforms.place_tiles import OFFSET, buffer_bytes
 
 
-@dataclass(frozen=True)
 class InsertBarriersPass(ModulePass):
     """Inserts the barriers that compiler-made and tile accesses need."""
 

@@ -29,6 +29,7 @@ from phobos.dialects import ptx
 from phobos.dialects.ptx import B64, InstructionBuilder, Parameter
 from phobos.ir.kernel import argument_name, index_bits_of, kernel_name, threads_of
 from phobos.ir.locations import error_at
+from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
 from phobos.transforms.lowering.addresses import shared_symbol
 from phobos.transforms.lowering.registers import Kind, kind_of
@@ -169,8 +170,8 @@ def _entry(kernel: gpu.FuncOp, parameters: list[Parameter]) -> ptx.EntryOp:
     return entry
 
 
-@dataclass(frozen=True)
-class _Reader:
+@record
+class _Reader(Record):
     """Where an argument's PTX parameters start and how to read one of its kind."""
 
     first: int

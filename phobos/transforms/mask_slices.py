@@ -20,8 +20,6 @@ Cost: a few ops for each promise; a range analysis and a copy of the body for lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
@@ -36,7 +34,6 @@ from phobos.transforms.split_loops import split_loops
 ALIGNED = "phobos.aligned"
 
 
-@dataclass(frozen=True)
 class MaskSlicesPass(ModulePass):
     """Adds the entry checks of `@aligned` and splits loops over tiles."""
 

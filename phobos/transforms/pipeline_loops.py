@@ -51,6 +51,7 @@ from phobos.ir.kernel import kernels
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout import contiguous_vector
 from phobos.layout.build import REGISTER
+from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
 from phobos.transforms.place_tiles import buffer_bytes
 
@@ -89,8 +90,8 @@ def _asked_stages(kernel: gpu.FuncOp) -> int | None:
     return number if number >= 1 else None
 
 
-@dataclass(frozen=True)
-class _Staged:
+@record
+class _Staged(Record):
     """A load of the loop, the store of its tile, and the buffer.
 
     `turn` is the transposition between load and store, if there is one.

@@ -33,7 +33,6 @@ ALIGNMENT = 128
 """Of every buffer, in bytes: what a swizzled row needs, so that its address bits are free."""
 
 
-@dataclass(frozen=True)
 class PlaceTilesPass(ModulePass):
     """Assigns shared-memory offsets by interference."""
 

@@ -22,8 +22,6 @@ Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnitAttr
@@ -36,10 +34,10 @@ from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout.contraction import lift, mma_contraction
+from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, operand_packing, with_layout
 
 
-@dataclass(frozen=True)
 class PrefetchFragmentsPass(ModulePass):
     """Loads the operands of staged contractions one step ahead."""
 
@@ -55,8 +53,8 @@ class PrefetchFragmentsPass(ModulePass):
                         _prefetch(loop, found)
 
 
-@dataclass(frozen=True)
-class _Product:
+@record
+class _Product(Record):
     """A contraction of two stages, in a loop that waits once an iteration."""
 
     dot: DotOp

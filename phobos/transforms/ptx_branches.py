@@ -15,7 +15,6 @@ something (rarely more than three times).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -26,7 +25,6 @@ from phobos.dialects import ptx
 from phobos.ir.dominance import DominatorTree
 
 
-@dataclass(frozen=True)
 class PtxSimplifyBranchesPass(ModulePass):
     """Simplifies the control flow of every kernel."""
 

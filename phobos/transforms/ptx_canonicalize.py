@@ -14,8 +14,6 @@ Precondition: ptx modules that verify. Cost: linear, about 15 us an instruction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -32,7 +30,6 @@ _MAX_ROUNDS = 3
 """Settling a branch joins blocks and uncovers more to fold; that rarely happens twice."""
 
 
-@dataclass(frozen=True)
 class PtxCanonicalizePass(ModulePass):
     """Canonicalizes every kernel of every ptx module."""
 

@@ -13,7 +13,6 @@ goes too. Cost: linear, about 2 us an instruction.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -25,7 +24,6 @@ from phobos.dialects import ptx
 from phobos.transforms.ptx_branches import edge_value, remove_arguments
 
 
-@dataclass(frozen=True)
 class PtxDeadCodePass(ModulePass):
     """Removes dead instructions and block arguments from every kernel."""
 

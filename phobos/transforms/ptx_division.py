@@ -7,17 +7,16 @@ numerator of the width.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx
+from phobos.record import Value, record
 from phobos.transforms.ptx_evaluate import bits_of, is_integer, to_signed
 from phobos.transforms.ptx_workbench import Candidate, Workbench
 
 
-@dataclass(frozen=True, slots=True)
-class UnsignedMagic:
+@record
+class UnsignedMagic(Value):
     """n / d is ``high(n * multiplier) >> shift``.
 
     With ``adds`` the multiplier stands for one with another bit above the width, and the quotient
@@ -30,8 +29,8 @@ class UnsignedMagic:
     pre_shift: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SignedMagic:
+@record
+class SignedMagic(Value):
     """n / d is ``(high(n * multiplier) + n * correction) >> shift``, plus 1 if that is negative.
 
     ``multiplier`` is a signed number of the width; ``correction`` is 1, 0 or -1.

@@ -37,7 +37,6 @@ Operands = Sequence[SSAValue]
 Key = tuple[object, ...]
 
 
-@dataclass(frozen=True)
 class PtxFoldPass(ModulePass):
     """Folds every kernel of every ptx module."""
 

@@ -10,8 +10,6 @@ instruction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -22,7 +20,6 @@ from phobos.dialects.ptx.attributes import suffix_attr
 from phobos.transforms.ptx_evaluate import bits_of, is_integer
 
 
-@dataclass(frozen=True)
 class PtxFusePass(ModulePass):
     """Fuses multiplications and additions in every kernel."""
 

@@ -13,8 +13,6 @@ Precondition: no unreachable blocks. Cost: linear in instructions times their de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -26,7 +24,6 @@ from phobos.ir.dominance import DominatorTree, successors_of
 from phobos.ir.loops import Loop, find_loops
 
 
-@dataclass(frozen=True)
 class PtxLicmPass(ModulePass):
     """Moves loop-invariant instructions out of the loops of every kernel."""
 

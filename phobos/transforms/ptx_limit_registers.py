@@ -18,8 +18,6 @@ registers gets a warning, since ptxas will spill some to memory. Cost: about 4 u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
@@ -43,7 +41,6 @@ _GRANULE = 8
 _MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp)
 
 
-@dataclass(frozen=True)
 class PtxLimitRegistersPass(ModulePass):
     """Declares for every kernel how many registers or CTAs it should have."""
 

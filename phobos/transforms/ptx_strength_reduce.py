@@ -50,7 +50,6 @@ STEP_COST = 2
 """Machine instructions to step a 64-bit pointer."""
 
 
-@dataclass(frozen=True)
 class PtxStrengthReducePass(ModulePass):
     """Steps pointers in the loops of every kernel."""
 

@@ -50,6 +50,7 @@ from phobos.ir.locations import error_at
 from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
 from phobos.layout.contraction import THREAD_EDGE, split_warps
+from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip, chip
 
 TENSORCORE = "phobos.tensorcore"
@@ -78,8 +79,8 @@ class SelectContractionPass(ModulePass):
 # ---- tiles
 
 
-@dataclass(frozen=True)
-class _TensorCoreForm:
+@record
+class _TensorCoreForm(Record):
     """An `mma` for an operand type: its shapes, the best first, and what the chip must have."""
 
     operand: str

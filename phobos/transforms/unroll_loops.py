@@ -19,7 +19,6 @@ Precondition: `ph-analyze-extents`, whose proofs hold for the copies. Postcondit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -72,7 +71,6 @@ _MAX_COPIED_OPS = 512
 _MAX_ITERATIONS = 4096
 
 
-@dataclass(frozen=True)
 class UnrollLoopsPass(ModulePass):
     """Unrolls the loops that ask for it, and those whose loads gain by it."""
 

@@ -44,7 +44,6 @@ _WORDS = {
 """The folds that 0 is not neutral in, and the language's word for them."""
 
 
-@dataclass(frozen=True)
 class WarnMaskedFoldsPass(ModulePass):
     """Warns of folds that elements outside a tensor may decide."""
 

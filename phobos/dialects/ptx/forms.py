@@ -24,7 +24,11 @@ OLDEST: Version = (6, 3)
 """The first PTX version that targets sm_75; everything older is present everywhere."""
 
 
-@dataclass(frozen=True)
+_Slots = tuple[tuple[tuple[str, ...], bool], ...]
+"""Alternatives of each slot, and whether it may be left out."""
+
+
+@dataclass(frozen=True, eq=False)
 class Form:
     """One row: which suffixes, which operands, and what they need."""
 
@@ -34,8 +38,7 @@ class Form:
     since: Version = OLDEST
 
     @cached_property
-    def _slots(self) -> tuple[tuple[tuple[str, ...], bool], ...]:
-        """Alternatives of each slot, and whether it may be left out."""
+    def _slots(self) -> _Slots:
         if not self.pattern:
             return ()
         slots: list[tuple[tuple[str, ...], bool]] = []
@@ -44,18 +47,9 @@ class Form:
             slots.append((tuple(text.rstrip("?").strip("{}").split("|")), optional))
         return tuple(slots)
 
-    @cached_property
-    def _expression(self) -> re.Pattern[str]:
-        parts: list[str] = []
-        for alternatives, optional in self._slots:
-            group = "|".join(map(re.escape, alternatives))
-            parts.append(f"(?:\\.(?:{group}))" + ("?" if optional else ""))
-        return re.compile("".join(parts))
-
     def matches(self, suffix: str) -> bool:
         """Whether this suffix is of the form."""
-        dotted = "." + suffix if suffix else ""
-        return self._expression.fullmatch(dotted) is not None
+        return not suffix.endswith(".") and _spells(self._slots, suffix)
 
     def resolve(self, suffix: str) -> Signature:
         """The operands of this form with one concrete suffix."""
@@ -78,3 +72,18 @@ class Form:
             if suffix not in seen:
                 seen.add(suffix)
                 yield suffix
+
+
+def _spells(slots: _Slots, suffix: str) -> bool:
+    """Whether some choice from the slots is this suffix.
+
+    A regular expression would take longer to compile than its one or two uses take here.
+    """
+    if not slots:
+        return not suffix
+    (alternatives, optional), rest = slots[0], slots[1:]
+    for text in alternatives:
+        after = suffix[len(text) :]
+        if suffix.startswith(text) and after[:1] in ("", ".") and _spells(rest, after[1:]):
+            return True
+    return optional and _spells(rest, suffix)

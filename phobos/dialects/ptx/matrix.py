@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from phobos.dialects.ptx.forms import Form, Version
 from phobos.dialects.ptx.instruction import Effect, Instruction
+from phobos.record import Record, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,8 @@ _SPACE = "{global|shared}?"
 _HALF_SHAPES = "{m16n16k16|m32n8k16|m8n32k16}"
 
 
-@dataclass(frozen=True, slots=True)
-class _WmmaRow:
+@record
+class _WmmaRow(Record):
     """Shape, element type, and the registers of A, B and the accumulator."""
 
     shape: str

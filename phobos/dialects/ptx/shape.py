@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from phobos.dialects.ptx.forms import Form
 from phobos.dialects.ptx.signatures import Item, ItemKind, Literal, Signature, Slot
 from phobos.dialects.ptx.types import RegisterType
+from phobos.record import Record, record
 
 OFFSET_NAMES = ("offset", "source_offset", "barrier_offset")
 """Properties that hold the constant offsets of the first, second and third address."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+@record
+class Spelling(Record):
     """How PTX writes an instruction: its mnemonic, and operands that are always the same."""
 
     mnemonic: str

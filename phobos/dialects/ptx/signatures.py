@@ -17,7 +17,6 @@ types only, or the name of a type.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import cache
 
@@ -30,6 +29,7 @@ from phobos.dialects.ptx.types import (
     TYPE_SUFFIXES,
     RegisterType,
 )
+from phobos.record import Value, record
 
 
 class Literal(StrEnum):
@@ -53,8 +53,8 @@ class ItemKind(Enum):
     IMMEDIATE = "immediate"
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+@record
+class Slot(Value):
     """One register operand or result: the classes it may have, the usual one first.
 
     ``literal`` says how a constant is written in its place, None if PTX wants a register there.
@@ -64,8 +64,8 @@ class Slot:
     literal: Literal | None
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+@record
+class Item(Value):
     """One operand of an instruction as it is written.
 
     Registers, vectors and addresses have slots (an address has one, its base). An immediate has
@@ -78,8 +78,8 @@ class Item:
     bar: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+@record
+class Signature(Value):
     """A signature with the types of one concrete suffix filled in."""
 
     results: tuple[Item, ...]

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from phobos.diagnostics import PhobosError, did_you_mean
+from phobos.record import Record, Value, record
 
 FORMAT = 1
 """The version of the JSON form; a reader refuses any other."""
@@ -84,8 +85,8 @@ class GridSource(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+@record
+class Dimension(Value):
     """One axis of a tensor: its name if it has one, its extent if that is compiled in."""
 
     name: str | None
@@ -99,8 +100,8 @@ class Dimension:
         return self.name if self.name is not None else str(self.extent)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorParameter:
+@record
+class TensorParameter(Value):
     """A tensor: 3 + 2 * rank arguments of the entry (pointers, offset, sizes, strides)."""
 
     name: str
@@ -118,8 +119,8 @@ class TensorParameter:
         return f"{self.name}: tensor<{self.type}>[{', '.join(map(str, self.dims))}]"
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarParameter:
+@record
+class ScalarParameter(Value):
     """A scalar: one argument of the entry, of its own type."""
 
     name: str
@@ -133,8 +134,8 @@ class ScalarParameter:
 Parameter = TensorParameter | ScalarParameter
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchBounds:
+@record
+class LaunchBounds(Value):
     """What `@launch` declared: threads along x, and bounds for the register allocation."""
 
     threads: int
@@ -142,8 +143,8 @@ class LaunchBounds:
     max_regs: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KernelContract:
+@record
+class KernelContract(Value):
     """How to launch one kernel.
 
     `threads` is the block size along x, in every case. `grid` holds expressions over the names
@@ -185,8 +186,8 @@ class KernelContract:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+@record
+class Contract(Value):
     """How to launch the kernels of one PTX module, and how that module was made."""
 
     source: str
@@ -389,8 +390,8 @@ def _is_int_list(value: object) -> bool:
     return isinstance(value, list) and all(type(item) is int for item in value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+@record
+class _Reader(Record):
     """Takes typed fields out of a JSON object; a wrong one is an error that names its path."""
 
     data: Any

@@ -8,7 +8,6 @@ although each index has 32 bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import gpu, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
@@ -22,12 +21,13 @@ from phobos.ir.kernel import kernel_name
 from phobos.layout import LinearLayout
 from phobos.layout.overhang import owner_mask
 from phobos.layout.queries import BitField, thread_fields
+from phobos.record import Record, record
 from phobos.transforms.lowering.state import Lowering
 from phobos.transforms.place_tiles import OFFSET, buffer_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+@record
+class Address(Record):
     """A base register and what is added to it in bytes."""
 
     base: SSAValue

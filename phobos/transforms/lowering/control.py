@@ -7,7 +7,6 @@ are rotated: a test before the first iteration, and one at the end of each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import gpu, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -16,12 +15,13 @@ from phobos.dialects import ptx, tile
 from phobos.dialects.ptx import B32, RegisterType
 from phobos.dialects.tile import layout_of
 from phobos.layout.queries import register_coordinates
+from phobos.record import Record, record
 from phobos.transforms.lowering.registers import BOOL, WORD_BITS, Kind, Share
 from phobos.transforms.lowering.state import Handler, Lowering
 
 
-@dataclass(frozen=True)
-class _Passed:
+@record
+class _Passed(Record):
     """How a value passes a branch: which of its registers, and whether packed into words.
 
     Registers that hold copies of others stay behind; `source` says for each register which of

@@ -9,12 +9,12 @@ numbers, scaled by 2^8, are those of e4m3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B16, B32
+from phobos.record import Record, record
 from phobos.transforms.lowering.registers import F8E4M3, F8E5M2, Kind
 from phobos.transforms.lowering.state import Lowering
 
@@ -23,8 +23,8 @@ _SIGN = 0x80
 _NAN_F32 = 0x7FFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
+@record
+class _Format(Record):
     """How an 8-bit float sits in an f16: the bits it lacks, and the scale of its exponents."""
 
     dropped: int

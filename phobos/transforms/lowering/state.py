@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import IndexType, TensorType, VectorType
@@ -17,6 +16,7 @@ from phobos.dialects.tile import LayoutAttr
 from phobos.ir.kernel import index_bits_of, threads_of
 from phobos.ir.locations import error_at, location_of_value
 from phobos.layout.build import REGISTER
+from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip
 from phobos.transforms.lowering.registers import WORD_BITS, Kind, Share, kind_of
 
@@ -26,8 +26,8 @@ _HALVES = (B16, B16)
 Handler = Callable[["Lowering", Operation], None]
 
 
-@dataclass(frozen=True, slots=True)
-class TensorParameter:
+@record
+class TensorParameter(Record):
     """The registers of a memref descriptor; sizes and strides are of index width.
 
     `base` is the global address of element 0. The last stride is 1 and is not read.
