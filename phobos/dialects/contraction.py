@@ -41,31 +41,62 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect
 from xdsl.utils.exceptions import VerifyException
 
+from phobos.record import Record, record
+
+
+@record
+class OperandForm(Record):
+    """How an instruction takes an operand: bits of an element, PTX type, and in how many parts.
+
+    An operand of two parts is split into what its type can hold and what is left over.
+    """
+
+    bits: int
+    ptx: str
+    parts: int = 1
+
+
+OPERAND_FORMS: dict[str, OperandForm] = {
+    "f16": OperandForm(16, "f16"),
+    "bf16": OperandForm(16, "bf16"),
+    "f32": OperandForm(32, "f32"),
+    "tf32": OperandForm(32, "tf32"),
+    "tf32x3": OperandForm(32, "tf32", parts=2),
+    "f64": OperandForm(64, "f64"),
+    "e4m3": OperandForm(8, "e4m3"),
+    "e5m2": OperandForm(8, "e5m2"),
+    "s8": OperandForm(8, "s8"),
+    "u8": OperandForm(8, "u8"),
+    "s32": OperandForm(32, "s32"),
+}
+"""The operands that an `Instruction` can name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """What a contraction is made of, and how warps share the result tile.
 
     `name` is `fma` (multiply-adds of single elements) or `mma`; `shape` is (M, N, K) of one
-    `mma`, or what one thread holds side by side for `fma` with K = 1; `types` are the PTX types
-    of operands and accumulator; `warps` the warps along M and N.
+    `mma`, or what one thread holds side by side for `fma` with K = 1; `a` and `b` name the
+    operands (`OPERAND_FORMS`), `accumulator` is the PTX type of the sum; `warps` the warps along
+    M and N.
     """
 
     name: str
     shape: tuple[int, int, int]
-    operand: str
+    a: str
+    b: str
     accumulator: str
     warps: tuple[int, int]
 
     def __str__(self) -> str:
         m, n, k = self.shape
         along_m, along_n = self.warps
-        return (
-            f"{self.name} m{m}n{n}k{k} {self.operand} {self.accumulator} warps {along_m}x{along_n}"
-        )
+        operands = self.a if self.a == self.b else f"{self.a}*{self.b}"
+        return f"{self.name} m{m}n{n}k{k} {operands} {self.accumulator} warps {along_m}x{along_n}"
 
 
-_TEXT = re.compile(r"(fma|mma) m(\d+)n(\d+)k(\d+) (\w+) (\w+) warps (\d+)x(\d+)")
+_TEXT = re.compile(r"(fma|mma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+) warps (\d+)x(\d+)")
 
 
 @irdl_attr_definition
@@ -84,10 +115,12 @@ class InstructionAttr(Data[Instruction]):
                 parser.raise_error(
                     'expected text like "mma m16n8k16 f16 f32 warps 2x4"', start, parser.pos
                 )
-            m, n, k = (int(found[i]) for i in (2, 3, 4))
-            return Instruction(
-                found[1], (m, n, k), found[5], found[6], (int(found[7]), int(found[8]))
-            )
+            m, n, k, along_m, along_n = (int(found[i]) for i in (2, 3, 4, 8, 9))
+            a, b, total = found[5], found[6] or found[5], found[7]
+            unknown = next((name for name in (a, b) if name not in OPERAND_FORMS), None)
+            if unknown is not None:
+                parser.raise_error(f"`{unknown}` is no operand of a contraction", start, parser.pos)
+            return Instruction(found[1], (m, n, k), a, b, total, (along_m, along_n))
 
     def print_parameter(self, printer: Printer) -> None:
         """Prints the instruction's text in quotes."""

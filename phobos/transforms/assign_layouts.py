@@ -38,7 +38,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import DotOp, Instruction
+from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.scanning import ScanOp
 from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
@@ -54,7 +54,6 @@ from phobos.layout.scan import plan_scan, scan_layout
 
 MAX_VECTOR_BYTES = 16
 _Access = tile.LoadOp | tile.StoreOp | GatherOp | ScatterOp
-_OPERAND_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "f64": 64}
 
 
 class AssignLayoutsPass(ModulePass):
@@ -252,7 +251,7 @@ def _choose(
 
 def operand_packing(instruction: Instruction) -> int:
     """Operand elements in one 32-bit register of an `mma`."""
-    return max(1, REGISTER_BITS // _OPERAND_BITS[instruction.operand])
+    return max(1, REGISTER_BITS // OPERAND_FORMS[instruction.a].bits)
 
 
 def contraction_of(op: DotOp, threads: int) -> Contraction:

@@ -25,17 +25,12 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, vector
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
     Float32Type,
-    Float64Type,
     IntegerAttr,
     ModuleOp,
     StringAttr,
     TensorType,
     VectorType,
-    bf16,
-    f16,
     i8,
     i32,
 )
@@ -44,14 +39,22 @@ from xdsl.passes import ModulePass
 
 from phobos.dialects import elementwise, tile
 from phobos.dialects.contraction import DotOp, Instruction, InstructionAttr
+from phobos.dialects.ptx.matrix import MmaShape
 from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
 from phobos.layout.contraction import THREAD_EDGE, split_warps
-from phobos.record import Record, record
-from phobos.targets.ptx.chips import Chip, chip
+from phobos.targets.ptx.chips import CHIPS, Chip, chip
+from phobos.transforms.contraction_forms import (
+    ASKED,
+    NEEDED,
+    Form,
+    forms,
+    mma_for,
+    operand_name,
+)
 
 TENSORCORE = "phobos.tensorcore"
 _ZERO = IntegerAttr(0, i32)
@@ -79,69 +82,57 @@ class SelectContractionPass(ModulePass):
 # ---- tiles
 
 
-@record
-class _TensorCoreForm(Record):
-    """An `mma` for an operand type: its shapes, the best first, and what the chip must have."""
-
-    operand: str
-    accumulator: str
-    shapes: tuple[tuple[tuple[int, int, int], str | None], ...]
-
-
-_FORMS: dict[str, _TensorCoreForm] = {
-    "f16": _TensorCoreForm("f16", "f32", (((16, 8, 16), "has_mma_k16"), ((16, 8, 8), None))),
-    "bf16": _TensorCoreForm(
-        "bf16", "f32", (((16, 8, 16), "has_mma_k16"), ((16, 8, 8), "has_mma_k16"))
-    ),
-    "tf32": _TensorCoreForm("tf32", "f32", (((16, 8, 8), "has_tf32"), ((16, 8, 4), "has_tf32"))),
-    "i8": _TensorCoreForm(
-        "s8",
-        "s32",
-        (((16, 8, 32), "has_mma_k16"), ((16, 8, 16), "has_mma_k16"), ((8, 8, 16), None)),
-    ),
-    "f64": _TensorCoreForm("f64", "f64", (((8, 8, 4), "has_double_mma"),)),
-}
-
-
 def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
     lanes, warp_bits = thread_bits(threads_of(kernel))
     m, n = _extents(op.c)[-2:]
-    k = ceil_pow2(_extents(op.a)[-1])
-    form = _tensor_core_form(op, kernel) if lanes == LANE_BITS else None
-    shapes = form.shapes if form is not None else ()
-    # A step deeper than the tile would sum copies of its elements.
-    shape = next((s for s, need in shapes if target.has(need) and s[2] <= k), None)
+    asked = _asked(op, kernel, target)
     for position, axis in ((0, -1), (1, -2)):
         op.operands[position] = _zero_beyond(op, op.operands[position], axis)
-    if form is None or shape is None:
+    form, row = _matrix_product(op, asked, target) if lanes == LANE_BITS else (None, None)
+    if form is None or row is None:
         op.instruction = InstructionAttr(_multiply_add(op, m, n, 1 << warp_bits))
         return
-    half = {"f16": f16, "bf16": bf16}.get(form.operand)
-    if half is not None and _element(op.a) != half:
-        op.operands[0], op.operands[1] = _narrowed(op, op.a, half), _narrowed(op, op.b, half)
-    warps = _split(op, m, n, 1 << warp_bits, shape[:2])
+    if form.converted is not None:
+        _convert_operands(op, form.converted)
+    warps = _split(op, m, n, 1 << warp_bits, (row.m, row.n))
     op.instruction = InstructionAttr(
-        Instruction("mma", shape, form.operand, form.accumulator, warps)
+        Instruction("mma", (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps)
     )
 
 
-_ROUNDED = {"tf32": "tf32", "bf16": "bf16"}
-"""What `@tensorcore(..)` names -> the type that f32 operands are rounded to, if not f16."""
-_NOT_YET = ("wmma", "tf32x3")
+def _matrix_product(
+    op: DotOp, asked: str | None, target: Chip
+) -> tuple[Form | None, MmaShape | None]:
+    """The best form of the operands that the chip has a shape for."""
+    total = operand_name(_element(op.c))
+    depth = ceil_pow2(_extents(op.a)[-1])
+    for form in forms(operand_name(_element(op.a)), operand_name(_element(op.b)), asked):
+        row = mma_for(target, form, total, depth)
+        if row is not None:
+            return form, row
+    return None, None
 
 
-def _asked(op: DotOp, kernel: gpu.FuncOp) -> str | None:
+def _asked(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> str | None:
     """What `@tensorcore` says in brackets, empty without brackets; None without the attribute."""
     found = kernel.attributes.get(TENSORCORE)
     if not isinstance(found, StringAttr):
         return None
-    if found.data in _NOT_YET:
+    asked = found.data
+    if asked not in ASKED:
         raise error_at(
             op,
-            f"@tensorcore({found.data}) is not supported yet",
+            f"@tensorcore({asked}) is not supported yet",
             help="use @tensorcore, @tensorcore(tf32) or @tensorcore(bf16)",
         )
-    return found.data
+    if not target.has(NEEDED.get(asked)):
+        first = next(one.name for one in CHIPS.values() if one.has(NEEDED[asked]))
+        raise error_at(
+            op,
+            f"@tensorcore({asked}) needs {first} or newer, and this is compiled for {target.name}",
+            help="without it, products of f32 are multiply-adds, which are as exact",
+        )
+    return asked
 
 
 def _split(op: DotOp, m: int, n: int, warps: int, piece: tuple[int, int]) -> tuple[int, int]:
@@ -195,35 +186,26 @@ def _is_elementwise(op: Operation) -> bool:
     return bool(tiles) and all(_extents(operand) == shape for operand in tiles)
 
 
-def _tensor_core_form(op: DotOp, kernel: gpu.FuncOp) -> _TensorCoreForm | None:
-    """The `mma` form that the operands and the kernel's attribute ask for, if any."""
-    element = _element(op.a)
-    _asked(op, kernel)
-    match element:
-        case Float16Type():
-            return _FORMS["f16"]
-        case BFloat16Type():
-            return _FORMS["bf16"]
-        case Float64Type():
-            return _FORMS["f64"]
-        case Float32Type():
-            asked = _asked(op, kernel)
-            return None if asked is None else _FORMS[_ROUNDED.get(asked, "f16")]
-        case _:
-            return _FORMS["i8"] if element == i8 else None
-
-
 def _multiply_add(op: DotOp, m: int, n: int, warps: int) -> Instruction:
-    names = {bf16: "bf16", f16: "f16", i8: "s8", i32: "s32"}
-    operand = names.get(_element(op.a), "f64" if isinstance(_element(op.a), Float64Type) else "f32")
-    accumulator = {"f64": "f64", "s8": "s32", "s32": "s32"}.get(operand, "f32")
+    operand = operand_name(_element(op.a))
     split = split_warps(m, n, warps, (4 * THREAD_EDGE, 8 * THREAD_EDGE))
-    return Instruction("fma", (THREAD_EDGE, THREAD_EDGE, 1), operand, accumulator, split)
+    total = operand_name(_element(op.c))
+    return Instruction("fma", (THREAD_EDGE, THREAD_EDGE, 1), operand, operand, total, split)
 
 
-def _narrowed(op: DotOp, value: SSAValue, element: Attribute) -> SSAValue:
+def _convert_operands(op: DotOp, element: Attribute) -> None:
+    for position in (0, 1):
+        op.operands[position] = _converted(op, op.operands[position], element)
+
+
+def _converted(op: DotOp, value: SSAValue, element: Attribute) -> SSAValue:
     assert isinstance(value.type, TensorType)
-    cast = arith.TruncFOp(value, TensorType(element, value.type.get_shape()))
+    if value.type.element_type == element:
+        return value
+    narrows = isinstance(value.type.element_type, Float32Type)
+    cast = (arith.TruncFOp if narrows else arith.ExtFOp)(
+        value, TensorType(element, value.type.get_shape())
+    )
     insert_before(op, [cast])
     return cast.result
 

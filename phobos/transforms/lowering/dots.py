@@ -6,14 +6,14 @@ element is needed, so that loads of the next step can overlap the products of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
-from phobos.dialects.contraction import DotOp, Instruction
+from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
 from phobos.dialects.ptx import B32, B64
 from phobos.layout import LinearLayout
 from phobos.layout.queries import register_coordinates
@@ -166,29 +166,67 @@ def _matrix_products(
     suffix = _mma_suffix(instruction)
     register = B64 if instruction.accumulator == "f64" else B32
     totals = list(low.elements(op.c))
-    rounded: dict[SSAValue, SSAValue] = {}
+    ready = _Parts(low, instruction.a)
 
-    def ready(words: Sequence[SSAValue]) -> list[SSAValue]:
-        if instruction.operand != "tf32":
-            return list(words)
-        for word in words:
-            if word not in rounded:
-                rounded[word] = _round_to_tf32(low, word)
-        return [rounded[word] for word in words]
+    def product(left: Sequence[SSAValue], right: Sequence[SSAValue], total: Sequence[SSAValue]):
+        kinds = (register,) * c_count
+        return low.build.emit_multi(ptx.MmaOp, suffix, *left, *right, *total, results=kinds)
 
     for step in range(0, a_layout.shape[-1], k):
         for (row, column), first in c_at.items():
-            left = ready(a.fragment(a_at[(row, step)] // packed, a_count))
-            right = ready(b.fragment(b_at[(step, column)] // packed, b_count))
-            totals[first : first + c_count] = low.build.emit_multi(
-                ptx.MmaOp,
-                suffix,
-                *left,
-                *right,
-                *totals[first : first + c_count],
-                results=(register,) * c_count,
-            )
+            left = ready.of(a.fragment(a_at[(row, step)] // packed, a_count))
+            right = ready.of(b.fragment(b_at[(step, column)] // packed, b_count))
+            total = totals[first : first + c_count]
+            if len(left) == 1:
+                totals[first : first + c_count] = product(left[0], right[0], total)
+            else:
+                totals[first : first + c_count] = _add_parts(low, left, right, total, product)
     return _with_copies(totals, c_layout)
+
+
+def _add_parts(
+    low: Lowering,
+    left: Sequence[Sequence[SSAValue]],
+    right: Sequence[Sequence[SSAValue]],
+    total: Sequence[SSAValue],
+    product: Callable[..., Sequence[SSAValue]],
+) -> list[SSAValue]:
+    """The product of operands in a large and a small part, the small terms first.
+
+    Small by small is left out: it is below 2^-22 of the product. An `mma` cuts its sum where an
+    addition rounds it, so the step is summed from zero and added to the total as f32.
+    """
+    (large_a, small_a), (large_b, small_b) = left, right
+    part: Sequence[SSAValue] = [low.build.imm_f32(0.0)] * len(total)
+    for one, other in ((small_a, large_b), (large_a, small_b), (large_a, large_b)):
+        part = product(one, other, part)
+    return [
+        low.build.emit(ptx.AddOp, "rn.f32", old, new) for old, new in zip(total, part, strict=True)
+    ]
+
+
+class _Parts:
+    """The words that an instruction takes for the words of a fragment, each made once."""
+
+    def __init__(self, low: Lowering, operand: str):
+        self._low, self._form = low, OPERAND_FORMS[operand]
+        self._made: dict[SSAValue, tuple[SSAValue, ...]] = {}
+
+    def of(self, words: Sequence[SSAValue]) -> list[list[SSAValue]]:
+        """The fragment's words for each part."""
+        if self._form.ptx != "tf32":
+            return [list(words)]
+        for word in words:
+            if word not in self._made:
+                self._made[word] = self._split(word)
+        return [[self._made[word][part] for word in words] for part in range(self._form.parts)]
+
+    def _split(self, word: SSAValue) -> tuple[SSAValue, ...]:
+        large = _round_to_tf32(self._low, word)
+        if self._form.parts == 1:
+            return (large,)
+        rest = self._low.build.emit(ptx.SubOp, "rn.f32", word, large)
+        return large, _round_to_tf32(self._low, rest)
 
 
 def _with_copies(totals: list[SSAValue], layout: LinearLayout) -> list[SSAValue]:
@@ -216,8 +254,9 @@ def _fragments_at(layout: LinearLayout, size: int) -> dict[Coordinate, int]:
 
 def _mma_suffix(instruction: Instruction) -> str:
     m, n, k = instruction.shape
-    total, operand = instruction.accumulator, instruction.operand
-    return f"sync.aligned.m{m}n{n}k{k}.row.col.{total}.{operand}.{operand}.{total}"
+    a, b = OPERAND_FORMS[instruction.a].ptx, OPERAND_FORMS[instruction.b].ptx
+    total = instruction.accumulator
+    return f"sync.aligned.m{m}n{n}k{k}.row.col.{total}.{a}.{b}.{total}"
 
 
 def _round_to_tf32(low: Lowering, word: SSAValue) -> SSAValue:

@@ -1,5 +1,6 @@
 // RUN: phobos-opt %s -p ph-select-contraction{chip=sm_80} | filecheck %s --check-prefix SM80
 // RUN: phobos-opt %s -p ph-select-contraction{chip=sm_75} | filecheck %s --check-prefix SM75
+// RUN: phobos-opt %s -p ph-select-contraction{chip=sm_90} | filecheck %s --check-prefix SM90
 
 // Warps share the result so that each share is nearly square.
 // SM80: tile.dot {{.*}} using <"mma m16n8k16 f16 f32 warps 2x2">
@@ -31,6 +32,19 @@ kernel singles(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N])
 @tensorcore(tf32)
 kernel rounded(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
   C[0 :+ 64, 0 :+ 64] = dot(A[0 :+ 64, 0 :+ 32], B[0 :+ 32, 0 :+ 64])
+}
+
+// The deepest shape that the tile fills.
+// SM80: tile.dot {{.*}} using <"mma m8n8k4 f64 f64 warps 2x2">
+// SM75: tile.dot {{.*}} using <"fma m4n4k1 f64 f64 warps 2x2">
+// SM90: tile.dot {{.*}} using <"mma m16n8k16 f64 f64 warps 2x2">
+// SM80: tile.dot {{.*}} using <"mma m8n8k4 f64 f64 warps 2x2">
+// SM75: tile.dot {{.*}} using <"fma m4n4k1 f64 f64 warps 2x2">
+// SM90: tile.dot {{.*}} using <"mma m16n8k8 f64 f64 warps 2x2">
+@launch(128)
+kernel doubles(A: tensor<f64>[M, K], B: tensor<f64>[K, N], C: tensor<f64>[M, N]) {
+  C[0 :+ 32, 0 :+ 32] = dot(A[0 :+ 32, 0 :+ 32], B[0 :+ 32, 0 :+ 32])
+  C[0 :+ 32, 0 :+ 32] = dot(A[0 :+ 32, 0 :+ 8], B[0 :+ 8, 0 :+ 32])
 }
 
 // Rows that are folded, or multiplied again, stay within a warp.

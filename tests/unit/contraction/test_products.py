@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import phobos
+from phobos.targets.ptx.assembler import assemble, find_ptxas
 
-TYPES = {
-    "f16": (np.float16, "f32", np.float32),
-    "bf16": (ml_dtypes.bfloat16, "f32", np.float32),
-    "f32": (np.float32, "f32", np.float32),
-    "f64": (np.float64, "f64", np.float64),
-    "i8": (np.int8, "i32", np.int32),
-}
-EXTENTS = (1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 48, 64, 65, 96, 100, 129)
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
 
+
+@dataclass(frozen=True)
+class Path:
+    """A way to multiply: types of operands and sum, and the attribute that asks for it.
+
+    `chips` are those that it is tested on; where one lacks the instruction another way is taken.
+    """
+
+    a: str
+    b: str
+    total: str
+    attribute: str = ""
+    chips: tuple[str, ...] = CHIPS
+
+    @property
+    def attributes(self) -> str:
+        return f"\n{self.attribute}" if self.attribute else ""
+
+
+ELEMENTS = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i8": np.int8,
+    "i32": np.int32,
+}
+PATHS = {
+    "f16": Path("f16", "f16", "f32"),
+    "bf16": Path("bf16", "bf16", "f32"),
+    "f32": Path("f32", "f32", "f32"),
+    "f64": Path("f64", "f64", "f64"),
+    "i8": Path("i8", "i8", "i32"),
+    "tf32": Path("f32", "f32", "f32", "@tensorcore(tf32)"),
+    "tf32x3": Path("f32", "f32", "f32", "@tensorcore(tf32x3)", CHIPS[1:]),
+    "f32 as f16": Path("f32", "f32", "f32", "@tensorcore"),
+    "f32 as bf16": Path("f32", "f32", "f32", "@tensorcore(bf16)"),
+}
+EXTENTS = (1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 48, 64, 65, 96, 100, 129)
 SOURCE = """
 @launch({threads})
 @dynshared
 @pipeline({stages}){attributes}
-kernel product(A: tensor<{t}>[{a}], B: tensor<{t}>[{b}], C: tensor<{total}>[M, N]) {{
+kernel product(A: tensor<{a}>[{a_dims}], B: tensor<{b}>[{b_dims}], C: tensor<{total}>[M, N]) {{
   let row = ctx.block.x * {tm}
   let column = ctx.block.y * {tn}
   var acc: tile<{total}>[{tm}, {tn}] = {zero}
@@ -36,53 +69,50 @@ kernel product(A: tensor<{t}>[{a}], B: tensor<{t}>[{b}], C: tensor<{total}>[M, N
 """
 
 
-def source(t: str, tile: tuple[int, int, int], threads: int, stages: int, form: str, extra: str):
+def source(path: Path, tile: tuple[int, int, int], threads: int, stages: int, form: str):
     """A product kernel; `form` is dot, dot_t or t_dot."""
     tm, tn, tk = tile
     rows, depth, columns = f"row :+ {tm}", f"k :+ {tk}", f"column :+ {tn}"
     a_turned, b_turned = form == "t_dot", form == "dot_t"
     return SOURCE.format(
-        t=t,
-        total=TYPES[t][1],
+        a=path.a,
+        b=path.b,
+        total=path.total,
         threads=threads,
         stages=stages,
-        attributes=extra,
+        attributes=path.attributes,
         tm=tm,
         tn=tn,
         tk=tk,
-        zero="0" if t == "i8" else "0.0",
+        zero="0" if path.total == "i32" else "0.0",
         dot=form,
-        a="K, M" if a_turned else "M, K",
-        b="N, K" if b_turned else "K, N",
+        a_dims="K, M" if a_turned else "M, K",
+        b_dims="N, K" if b_turned else "K, N",
         a_slice=f"{depth}, {rows}" if a_turned else f"{rows}, {depth}",
         b_slice=f"{columns}, {depth}" if b_turned else f"{depth}, {columns}",
     )
 
 
-def check(
+def multiply(
     chip: str,
-    t: str,
-    sizes: tuple[int, int, int],
+    path: Path,
+    a: np.ndarray,
+    b: np.ndarray,
     tile: tuple[int, int, int],
     *,
     threads: int = 128,
     stages: int = 2,
     form: str = "dot",
-    extra: str = "",
     checks: tuple[str, ...] = ("bounds", "align", "init"),
     seed: int = 0,
-) -> None:
-    """Multiplies random integers and compares with == ."""
-    m, n, k = sizes
-    element, _, total = TYPES[t]
-    multiple = next(x for x in (16, 8, 4, 2, 1) if not any(size % x for size in sizes))
+) -> np.ndarray:
+    """A times B, [M, K] by [K, N], by a kernel on the emulator."""
+    (m, k), n = a.shape, b.shape[1]
+    multiple = next(x for x in (16, 8, 4, 2, 1) if not any(size % x for size in (m, n, k)))
     module = phobos.compile(
-        source(t, tile, threads, stages, form, extra), chip=chip, extent_multiple=multiple
+        source(path, tile, threads, stages, form), chip=chip, extent_multiple=multiple
     )
-    rng = np.random.default_rng(seed)
-    a = rng.integers(-4, 5, (m, k)).astype(element)
-    b = rng.integers(-4, 5, (k, n)).astype(element)
-    c = np.full((m, n), 77, total)
+    c = np.full((m, n), 77).astype(ELEMENTS[path.total])
     given_a = np.ascontiguousarray(a.T) if form == "t_dot" else a
     given_b = np.ascontiguousarray(b.T) if form == "dot_t" else b
     tm, tn, _ = tile
@@ -97,8 +127,38 @@ def check(
         module.ptx, "product", grid, (threads, 1, 1), arguments,
         shared=shared, checks=checks, seed=seed,
     )  # fmt: skip
+    return c
+
+
+def check(
+    chip: str,
+    name: str,
+    sizes: tuple[int, int, int],
+    tile: tuple[int, int, int],
+    *,
+    threads: int = 128,
+    stages: int = 2,
+    form: str = "dot",
+    checks: tuple[str, ...] = ("bounds", "align", "init"),
+    seed: int = 0,
+) -> None:
+    """Multiplies random integers and compares with == ."""
+    m, n, k = sizes
+    path = PATHS[name]
+    rng = np.random.default_rng(seed)
+    a = _integers(rng, path.a, (m, k))
+    b = _integers(rng, path.b, (k, n))
+    c = multiply(
+        chip, path, a, b, tile,
+        threads=threads, stages=stages, form=form, checks=checks, seed=seed,
+    )  # fmt: skip
     wanted = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_array_equal(c.astype(np.float64), wanted)
+
+
+def _integers(rng: np.random.Generator, element: str, shape: tuple[int, int]) -> np.ndarray:
+    """Small integers that every type holds, of both signs where it has one."""
+    return rng.integers(-4, 5, shape).astype(ELEMENTS[element])
 
 
 def _padded(extent: int) -> int:
@@ -108,14 +168,14 @@ def _padded(extent: int) -> int:
 Case = tuple[str, str, tuple[int, int, int], tuple[int, int, int], int, int, str]
 
 
-def random_cases(count: int) -> list[Case]:
-    """Cases drawn once and for all: chip, type, extents, tile, threads, stages, form."""
-    rng = random.Random(5)
+def random_cases(count: int, seed: int = 5) -> list[Case]:
+    """Cases drawn once and for all: chip, path, extents, tile, threads, stages, form."""
+    rng = random.Random(seed)
     cases: list[Case] = []
     for number in range(count):
-        t = sorted(TYPES)[number % len(TYPES)]
-        small = t == "f64"
-        edges = (16, 32, 48) if small else (16, 32, 48, 64, 80, 96, 112)
+        name = sorted(PATHS)[number % len(PATHS)]
+        path = PATHS[name]
+        edges = (16, 32, 48) if path.a == "f64" else (16, 32, 48, 64, 80, 96, 112)
         tile = (rng.choice(edges), rng.choice(edges), rng.choice((16, 32, 48)))
         sizes = (rng.choice(EXTENTS), rng.choice(EXTENTS), rng.choice(EXTENTS))
         threads = 32 * rng.choice((1, 2, 3, 4, 5, 8, 12))
@@ -123,19 +183,19 @@ def random_cases(count: int) -> list[Case]:
         stage = (
             (_padded(tile[0]) + _padded(tile[1]))
             * _padded(tile[2])
-            * np.dtype(TYPES[t][0]).itemsize
+            * np.dtype(ELEMENTS[path.a]).itemsize
         )
         stages = rng.randint(1, min(5, max(1, 60_000 // stage)))
-        cases.append((rng.choice(CHIPS), t, sizes, tile, threads, stages, form))
+        cases.append((rng.choice(path.chips), name, sizes, tile, threads, stages, form))
     return cases
 
 
 @pytest.mark.filterwarnings("ignore:.*needs \\d+ registers:phobos.PhobosWarning")
-@pytest.mark.parametrize("case", random_cases(24), ids=lambda case: "-".join(map(str, case[:2])))
+@pytest.mark.parametrize("case", random_cases(36), ids=lambda case: "-".join(map(str, case[:2])))
 def test_products_are_exact(case: Case) -> None:
     """Extents below a tile, odd tiles, one row, any number of warps and stages."""
-    chip, t, sizes, tile, threads, stages, form = case
-    check(chip, t, sizes, tile, threads=threads, stages=stages, form=form)
+    chip, name, sizes, tile, threads, stages, form = case
+    check(chip, name, sizes, tile, threads=threads, stages=stages, form=form)
 
 
 @pytest.mark.parametrize("steps", range(1, 7))
@@ -146,24 +206,70 @@ def test_trip_counts_around_the_stages(chip: str, steps: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(("chip", "t"), [("sm_80", "f16"), ("sm_80", "f32"), ("sm_75", "i8")])
-def test_no_race(chip: str, t: str, seed: int) -> None:
+@pytest.mark.parametrize(("chip", "name"), [("sm_80", "f16"), ("sm_80", "f32"), ("sm_75", "i8")])
+def test_no_race(chip: str, name: str, seed: int) -> None:
     """The barriers that the compiler places suffice under several schedules."""
     check(
-        chip, t, (48, 32, 80), (32, 32, 32), threads=64, stages=3,
+        chip, name, (48, 32, 80), (32, 32, 32), threads=64, stages=3,
         checks=("bounds", "align", "init", "race"), seed=seed,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["tf32", "bf16", "f16"])
-def test_rounded_operands(name: str) -> None:
-    """f32 operands on tensor cores; small integers survive the rounding."""
-    check("sm_80", "f32", (40, 24, 36), (32, 32, 16), extra=f"\n@tensorcore({name})")
+def _has_ptxas() -> bool:
+    try:
+        find_ptxas()
+    except phobos.PhobosError:
+        return False
+    return True
 
 
-@pytest.mark.parametrize("name", ["wmma", "tf32x3"])
-def test_what_is_not_there_yet_says_so(name: str) -> None:
+@pytest.mark.skipif(not _has_ptxas(), reason="no ptxas")
+@pytest.mark.parametrize("name", PATHS)
+def test_ptxas_takes_every_path(name: str) -> None:
+    """Without a warning, on every chip of the path."""
+    for chip in PATHS[name].chips:
+        text = source(PATHS[name], (32, 32, 32), 128, 2, "dot_t")
+        assert assemble(phobos.compile(text, chip=chip).ptx, chip).warnings == ()
+
+
+# Real numbers ------------------------------------------------------------------------------------
+
+
+def _error(chip: str, name: str, sizes: tuple[int, int, int], tile: tuple[int, int, int]) -> float:
+    """The largest error against float64, in units of 2^-24 of the sum of the magnitudes."""
+    m, n, k = sizes
+    rng = np.random.default_rng(1)
+    path = PATHS[name]
+    a = rng.standard_normal((m, k)).astype(ELEMENTS[path.a])
+    b = rng.standard_normal((k, n)).astype(ELEMENTS[path.b])
+    c = multiply(chip, path, a, b, tile)
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    error = np.abs(c.astype(np.float64) - wide_a @ wide_b)
+    return float(np.max(error / (np.abs(wide_a) @ np.abs(wide_b)))) * 2**24
+
+
+@pytest.mark.parametrize("sizes", [(33, 17, 100), (7, 65, 129)])
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+def test_three_products_of_tf32_are_near_those_of_f32(
+    chip: str, sizes: tuple[int, int, int]
+) -> None:
+    """Within a small factor of multiply-adds of f32, and far better than tf32."""
+    exact = _error(chip, "f32", sizes, (32, 32, 16))
+    three = _error(chip, "tf32x3", sizes, (32, 32, 16))
+    rounded = _error(chip, "tf32", sizes, (32, 32, 16))
+    assert three < 3 * exact
+    assert three < rounded / 50
+
+
+def test_tf32x3_says_which_chip_it_needs() -> None:
+    """A clear error at the product, and what to do without."""
+    text = source(PATHS["tf32x3"], (32, 32, 16), 64, 2, "dot")
+    with pytest.raises(phobos.PhobosError, match=r"@tensorcore\(tf32x3\) needs sm_80 or newer"):
+        phobos.compile(text, chip="sm_75")
+
+
+def test_what_is_not_there_yet_says_so() -> None:
     """A clear error at the product, and what works instead."""
-    text = source("f32", (32, 32, 16), 64, 2, "dot", f"\n@tensorcore({name})")
-    with pytest.raises(phobos.PhobosError, match=rf"@tensorcore\({name}\) is not supported yet"):
+    text = source(Path("f32", "f32", "f32", "@tensorcore(wmma)"), (32, 32, 16), 64, 2, "dot")
+    with pytest.raises(phobos.PhobosError, match=r"@tensorcore\(wmma\) is not supported yet"):
         phobos.compile(text, chip="sm_80")

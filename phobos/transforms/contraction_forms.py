@@ -1,0 +1,103 @@
+"""What tiles can be multiplied as: tables that `ph-select-contraction` looks up.
+
+A new shape is a row of `MMA_SHAPES` (phobos/dialects/ptx/matrix.py) and of its namesake in
+phobos/layout/fragments.py; a new type of operand is a row of `OPERAND_FORMS` and of one of the
+tables here.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    bf16,
+    f16,
+)
+from xdsl.ir import Attribute
+
+from phobos.dialects.contraction import OPERAND_FORMS
+from phobos.dialects.ptx.matrix import MMA_SHAPES, MmaShape
+from phobos.layout import fragments
+from phobos.record import Record, record
+from phobos.targets.ptx.chips import Chip
+
+
+@record
+class Form(Record):
+    """Operands as an instruction names them, and the element type to convert them to first."""
+
+    a: str
+    b: str
+    converted: Attribute | None = None
+
+
+_HALF = Form("f16", "f16", f16)
+ASKED: dict[str, Form] = {
+    "": _HALF,
+    "sync": _HALF,
+    "f16": _HALF,
+    "bf16": Form("bf16", "bf16", bf16),
+    "tf32": Form("tf32", "tf32"),
+    "tf32x3": Form("tf32x3", "tf32x3"),
+}
+"""What `@tensorcore(..)` names, empty without brackets -> what f32 operands are multiplied as."""
+
+NEEDED = {"tf32x3": "has_tf32"}
+"""What `@tensorcore(..)` names -> what a chip must have to compile it at all."""
+
+_NAMES: dict[type[Attribute], str] = {
+    Float16Type: "f16",
+    BFloat16Type: "bf16",
+    Float32Type: "f32",
+    Float64Type: "f64",
+    Float8E4M3FNType: "e4m3",
+    Float8E5M2Type: "e5m2",
+}
+_SMALL_FLOATS = ("e4m3", "e5m2")
+
+
+def operand_name(element: Attribute) -> str:
+    """What an instruction calls operands of an element type: `f16`, `s8`, ..."""
+    if isinstance(element, IntegerType):
+        return f"s{element.width.data}"
+    return _NAMES[type(element)]
+
+
+def forms(a: str, b: str, asked: str | None) -> tuple[Form, ...]:
+    """What operands can be multiplied as on tensor cores, the best first.
+
+    `asked` is what the kernel's `@tensorcore` names, None without the attribute: f32 operands are
+    rounded only if it is there.
+    """
+    if a == b == "f32":
+        return () if asked is None else (ASKED[asked],)
+    if a in _SMALL_FLOATS:
+        return Form(a, b), _HALF
+    return (Form(a, b),)
+
+
+def mma_for(target: Chip, form: Form, accumulator: str, depth: int) -> MmaShape | None:
+    """The deepest `mma` of a chip that is not deeper than the tile; None if there is none.
+
+    A step deeper than the tile would sum copies of its elements.
+    """
+    a, b = OPERAND_FORMS[form.a].ptx, OPERAND_FORMS[form.b].ptx
+    rows = _rows(a, b, accumulator)
+    return next((row for row in rows if target.has(row.needs) and row.k <= depth), None)
+
+
+@lru_cache(maxsize=64)
+def _rows(a: str, b: str, accumulator: str) -> tuple[MmaShape, ...]:
+    """The `mma` of these types whose fragments have a layout, the deepest first."""
+    bits = OPERAND_FORMS[a].bits
+    known = {(s.m, s.n, s.k) for s in fragments.MMA_SHAPES if s.operand_bits == bits}
+    rows = [row for row in MMA_SHAPES if (row.a, row.b, row.accumulator) == (a, b, accumulator)]
+    there = [row for row in rows if (row.m, row.n, row.k) in known]
+    return tuple(sorted(there, key=lambda row: (row.k, row.m), reverse=True))
