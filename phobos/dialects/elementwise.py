@@ -211,6 +211,33 @@ class PermuteBytesOp(_Bits):
         self._check(32)
 
 
+@irdl_op_definition
+class RemainderOp(IRDLOperation):
+    """What a division of floats leaves if its quotient is truncated, exactly, as C's fmod.
+
+    It has the sign of the dividend: `%r = tile.remf %a, %b : tensor<8xf32>`
+    """
+
+    name = "tile.remf"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+
+    lhs = operand_def(_T)
+    rhs = operand_def(_T)
+    result = result_def(_T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+
+    def verify_(self) -> None:
+        """Refuses what is no float."""
+        type_ = self.result.type
+        element = type_.element_type if isinstance(type_, TensorType | VectorType) else type_
+        if not isinstance(element, AnyFloat):
+            raise VerifyException(f"{self.name} is of floats, not of {type_}")
+
+
 class Comparison(IRDLOperation):
     """Base class: compares two tiles or runs element by element."""
 
@@ -311,7 +338,7 @@ ELEMENTWISE: dict[type[Operation], type[IRDLOperation]] = {
 """arith's op on scalars -> the op on tiles and runs that means the same."""
 
 
-BITS = (ReverseBitsOp, PermuteBytesOp)
+MORE = (ReverseBitsOp, PermuteBytesOp, RemainderOp)
 """Ops on scalars, runs and tiles that arith and math do not have."""
 
 

@@ -53,7 +53,7 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from phobos.dialects.contraction import DotOp, InstructionAttr
 from phobos.dialects.debugging import DEBUGGING
-from phobos.dialects.elementwise import BITS, ELEMENTWISE
+from phobos.dialects.elementwise import ELEMENTWISE, MORE
 from phobos.dialects.gathering import GATHERING
 from phobos.dialects.scanning import SCANNING
 from phobos.dialects.shaping import (
@@ -475,7 +475,7 @@ Tile = Dialect(
         RunDotOp,
         AssertOp,
         *ELEMENTWISE.values(),
-        *BITS,
+        *MORE,
         *DEBUGGING,
         *SHAPING,
         *GATHERING,

@@ -59,6 +59,7 @@ from phobos.frontend.types import (
 )
 
 _COUNTER_BITS = 32
+_TOP_BIT = 1 << 63
 
 
 def check_block(checker: Checker, node: ast.Block) -> Block:
@@ -284,6 +285,8 @@ def _for(checker: Checker, node: ast.For) -> list[Stmt]:
     unroll = _unroll_factor(checker, node.unroll)
     if bounds is None or not isinstance(type_, ScalarType):
         return []
+    if type_ is U64:
+        bounds, variable, body = _count_u64(checker, variable, bounds, body)
     counter = _counter_type(type_)
     start, stop, step = (convert(checker, bound, counter) for bound in bounds)
     return [For(place, variable, start, stop, step, sign_of(bounds[2]), counter, body, unroll)]
@@ -310,9 +313,6 @@ def _bounds(checker: Checker, node: ast.For) -> tuple[list[Expr] | None, ScalarT
         return None, POISON
     bounds, type_ = unified
     element = default_of(element_of(type_))
-    if element is U64:
-        checker.unsupported(node.range_span, "a range of u64 is", help="convert to i64")
-        return None, POISON
     bounds = [convert(checker, bound, element) for bound in bounds]
     return (None, POISON) if any_poison(bounds) else (bounds, element)
 
@@ -324,6 +324,24 @@ def _counter_type(type_: ScalarType) -> ScalarType:
     if type_.bits < _COUNTER_BITS:
         return I32
     return I64 if type_.is_unsigned else type_
+
+
+def _count_u64(
+    checker: Checker, variable: Variable, bounds: list[Expr], body: Block
+) -> tuple[list[Expr], Variable, Block]:
+    """A loop over u64 as one over i64: flipping the top bit keeps the order."""
+    counter = Variable(variable.name, I64, Role.COUNTER, variable.declared)
+
+    def flipped(value: Expr) -> Expr:
+        place = value.place
+        top = Literal(U64, place, _TOP_BIT)
+        return arithmetic(checker, place, place, BinaryOp.BIT_XOR, value, top)
+
+    start, stop = (convert(checker, flipped(bound), I64) for bound in bounds[:2])
+    place = variable.declared
+    value = flipped(convert(checker, Read(I64, place, counter), U64))
+    body = Block((Declare(place, variable, value), *body.statements))
+    return [start, stop, bounds[2]], counter, body
 
 
 def _unroll_factor(checker: Checker, node: ast.Unroll | None) -> int | None:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from phobos.diagnostics import Location
+from phobos.dialects.elementwise import RemainderOp
 from phobos.frontend.emit_types import type_attr
 from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp, UnaryOp
@@ -33,6 +34,7 @@ _FLOAT: dict[BinaryOp, type[Operation]] = {
     BinaryOp.SUBTRACT: arith.SubfOp,
     BinaryOp.MULTIPLY: arith.MulfOp,
     BinaryOp.DIVIDE: arith.DivfOp,
+    BinaryOp.REMAINDER: RemainderOp,
 }
 _BITS: dict[BinaryOp, type[Operation]] = {
     BinaryOp.BIT_AND: arith.AndIOp,

@@ -40,7 +40,6 @@ from phobos.frontend.typed_tiles import (
 from phobos.frontend.types import (
     BOOL,
     POISON,
-    Kind,
     ScalarType,
     ValueType,
     element_of,
@@ -82,10 +81,6 @@ def arithmetic(
     wrong = _operand_fault(op, element)
     if wrong is not None:
         return checker.fail(span, wrong[0], help=wrong[1])
-    if op is BinaryOp.REMAINDER and element.kind is Kind.FLOAT:
-        return checker.unsupported(
-            span, "the remainder of floats is", help="`x - trunc(x / y) * y` comes close to it"
-        )
     wrong = _constant_fault(op, element, right)
     if wrong is not None:
         return checker.fail(right.place, wrong)

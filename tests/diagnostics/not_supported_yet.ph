@@ -2,6 +2,4 @@ kernel k(A: tensor<f32>[M, N]) {
   let t = A[0 :+ 16, 0 :+ 16]
   let u = sort(t)
   let w = topk(t)
-  let r = 7.0
-  let m = A[0, 0] % r
 }

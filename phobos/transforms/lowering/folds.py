@@ -29,7 +29,7 @@ from phobos.transforms.lowering.elementwise import constant_bits
 from phobos.transforms.lowering.registers import BOOL, I32, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
 
-_INFINITY = float("inf")
+_NAN = float("nan")
 
 
 def neutral(kind: ReduceKind, element: Kind) -> int:
@@ -39,10 +39,12 @@ def neutral(kind: ReduceKind, element: Kind) -> int:
     match kind:
         case ReduceKind.MUL:
             return constant_bits(1, element)
+        case ReduceKind.MAX | ReduceKind.MIN if element.is_float:
+            return constant_bits(_NAN, element)  # loses to all, so that NaN alone stays NaN
         case ReduceKind.MAX:
-            return constant_bits(-_INFINITY, element) if element.is_float else sign
+            return sign
         case ReduceKind.MIN:
-            return constant_bits(_INFINITY, element) if element.is_float else sign - 1
+            return sign - 1
         case ReduceKind.UMIN | ReduceKind.AND | ReduceKind.ALL:
             return ones
         case _:

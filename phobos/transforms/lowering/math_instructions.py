@@ -7,7 +7,6 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
 from phobos.dialects.ptx import Instruction
-from phobos.ir.locations import error_at
 from phobos.transforms.lowering.conversions import clean
 from phobos.transforms.lowering.elementwise import (
     Rule,
@@ -35,8 +34,21 @@ def _in_f32(cls: type[Instruction], f32: str, f64: str) -> Rule:
 
 def _fma(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
     if kind is BF16 and not low.chip.has_bf16:
-        raise error_at(op, "fma of bf16 needs sm_80 or newer; convert to f32 first")
+        return through_f32(low, kind, row, lambda *wide: _fma_to_odd(low, *wide))
     return low.build.emit(ptx.FmaOp, f"rn.{kind.name}", *row)
+
+
+def _fma_to_odd(low: Lowering, *row: SSAValue) -> SSAValue:
+    """The fma of f32 rounded to the neighbour whose last bit is 1, unless it is exact.
+
+    Rounding that to a shorter type gives what rounding the exact number would: the last bit says
+    on which side of a tie it is (Boldo and Melquiond, "Emulation of FMA and correctly rounded
+    sums"). Where they differ, the neighbours below and above are next to each other.
+    """
+    build = low.build
+    below, above = (build.emit(ptx.FmaOp, f"{mode}.f32", *row) for mode in ("rm", "rp"))
+    is_odd = build.emit(ptx.SetpOp, "ne.b32", build.emit(ptx.AndOp, "b32", below, 1), 0)
+    return build.emit(ptx.SelpOp, "b32", below, above, is_odd)
 
 
 def _count(cls: type[Instruction]) -> Rule:

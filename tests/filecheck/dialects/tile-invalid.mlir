@@ -180,3 +180,11 @@ func.func @view(%b: memref<3x5xf32, #tile.shared>) {
   %v = tile.view %b : memref<3x5xf32, #tile.shared> -> memref<16xf32, #tile.shared>
   func.return
 }
+
+// -----
+
+// CHECK: tile.remf is of floats, not of i32
+func.func @remainder(%i: i32) {
+  %a = tile.remf %i, %i : i32
+  func.return
+}

@@ -81,6 +81,8 @@ func.func @bits(%i: i32, %t: tensor<8xi16>, %r: vector<4xf32>) {
   %c = tile.bitcast %t : tensor<8xi16> to tensor<8xf16>
   // CHECK-NEXT: %d = tile.bitcast %r : vector<4xf32> to vector<4xi32>
   %d = tile.bitcast %r : vector<4xf32> to vector<4xi32>
+  // CHECK-NEXT: %e = tile.remf %r, %r : vector<4xf32>
+  %e = tile.remf %r, %r : vector<4xf32>
   func.return
 }
 

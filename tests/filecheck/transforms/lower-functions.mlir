@@ -64,3 +64,28 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "sine", "gpu.known_block_size" = array<i32: 32, 1, 1>} : () -> ()
 }) {sym_name = "m"} : () -> ()
+
+// -----
+
+"gpu.module"() ({
+  // CHECK-LABEL: @remainder
+  "gpu.func"() <{function_type = (memref<4xf32>) -> (), kernel}> ({
+  ^bb0(%out: memref<4xf32>):
+    // All elements of an op share one loop, which ends when each is below its divisor.
+    // CHECK:         ptx.bra ^remainder(%{{.*}}, %{{.*}} : b32, b32)
+    // CHECK:         ^remainder(%[[A:[0-9]+]]: {{.*}}):
+    // CHECK:         %[[Q:.*]] = ptx.div rz.f32 %[[A]],
+    // CHECK-NEXT:    %[[T:.*]] = ptx.cvt rzi.f32.f32 %[[Q]]
+    // CHECK-NEXT:    %[[N:.*]] = ptx.neg f32 %[[T]]
+    // CHECK-NEXT:    ptx.fma rn.f32 %[[N]], %{{.*}}, %[[A]]
+    // CHECK:         %[[MORE:.*]] = ptx.or pred
+    // CHECK-NEXT:    ptx.cond_bra %[[MORE]], ^remainder(%{{.*}}, %{{.*}} : b32, b32), ^reduced
+    %zero = arith.constant 0 : index
+    %x = vector.load %out[%zero] : memref<4xf32>, vector<2xf32>
+    %two = arith.constant 2 : index
+    %y = vector.load %out[%two] : memref<4xf32>, vector<2xf32>
+    %r = tile.remf %x, %y : vector<2xf32>
+    vector.store %r, %out[%zero] : memref<4xf32>, vector<2xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "remainder", "gpu.known_block_size" = array<i32: 32, 1, 1>} : () -> ()
+}) {sym_name = "m"} : () -> ()

@@ -221,3 +221,33 @@ kernel k(X: tensor<i32>[{threads}], Y: tensor<i32>[4, {threads}]) {{
         return {"Y": out}
 
     check(source, reference, [{}], chips=("sm_80",))
+
+
+@pytest.mark.parametrize("type_", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize(("rows", "columns"), [(3, 33), (2, 256)])
+def test_a_running_maximum_of_nan_is_nan(type_: str, rows: int, columns: int) -> None:
+    """NaN loses to numbers alone: there is none before the first."""
+    source = f"""\
+@launch(64)
+kernel k(X: tensor<{type_}>[{rows}, {columns}], Y: tensor<{type_}>[{rows}, {columns}],
+         Z: tensor<{type_}>[{rows}, {columns}], M: tensor<{type_}>[{rows}, 1]) {{
+  Y[:, :] = scanmax<over 1>(X[:, :])
+  Z[:, :] = scanmax<over 0>(X[:, :])
+  M[:, :] = max<over 1>(X[:, :])
+}}
+"""
+
+    def prepare(tensors: Arrays) -> None:
+        tensors["X"][0, :] = np.nan
+        tensors["X"][1, :20] = np.nan
+        tensors["X"][-1, 30:] = np.nan
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        x = tensors["X"]
+        return {
+            "Y": np.fmax.accumulate(x, axis=1),
+            "Z": np.fmax.accumulate(x, axis=0),
+            "M": np.fmax.reduce(x, axis=1, keepdims=True),
+        }
+
+    check(source, reference, [{}], prepare=prepare, chips=("sm_75", "sm_80"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from tests.support.cases import Arrays
-from tests.unit.builtins.trying import check
+from tests.unit.builtins.trying import CHIPS, check, compiled
 
 
 def test_bools_in_memory() -> None:
@@ -307,3 +310,39 @@ kernel k(A: tensor<f16>[32, 8], B: tensor<f16>[32, 8], C: tensor<f32>[32], T: te
             return {"B": 2 * a, "C": times * sums, "T": 2 * t, "U": u}
 
         check(source, reference, [{}], scalars={"n": n}, prepare=prepare, chips=("sm_75", "sm_80"))
+
+
+def test_fma_of_bf16_rounds_once_on_every_chip() -> None:
+    """Next to ties and far from them; sm_75 has no such instruction."""
+    source = """\
+kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], C: tensor<bf16>[N], D: tensor<bf16>[N]) {
+  let i = ctx.block.x * 1024
+  D[i :+ 1024] = fma(A[i :+ 1024], B[i :+ 1024], C[i :+ 1024])
+}
+"""
+    generator = np.random.default_rng(5)
+    bf16 = ml_dtypes.bfloat16
+    near_one = [(1 + generator.integers(0, 128, 2048) / 128).astype(bf16) for _ in range(2)]
+    tiny = (generator.choice((-1, 1), 2048) * np.exp2(generator.integers(-60, 10, 2048))).astype(
+        bf16
+    )
+    bits = [generator.integers(0, 1 << 16, 2048).astype(np.uint16).view(bf16) for _ in range(3)]
+    a, b, c = (
+        np.concatenate(pair) for pair in zip((*near_one, tiny), bits, strict=True)
+    )  # fmt: skip
+    results = []
+    for chip in CHIPS:
+        out = np.zeros_like(a)
+        compiled(source, chip)["k"](a, b, c, out, device="emulator")
+        results.append(out)
+    assert "fma.rn.bf16" in compiled(source, "sm_80").ptx
+    np.testing.assert_array_equal(*(one.astype(np.float32) for one in results))
+    exact = [
+        Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+        for x, y, z in zip(a[:2048], b[:2048], c[:2048], strict=True)
+    ]
+    errors = [
+        abs(Fraction(float(got)) - right) for got, right in zip(results[0], exact, strict=False)
+    ]
+    unit = [Fraction(2) ** (math.frexp(float(got))[1] - 8) for got in results[0][:2048]]
+    assert all(error <= half / 2 for error, half in zip(errors, unit, strict=True))

@@ -14,6 +14,7 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
+from phobos.dialects.elementwise import RemainderOp
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering.conversions import narrow_to_half, widen_half
 from phobos.transforms.lowering.functions import double
@@ -44,6 +45,7 @@ from phobos.transforms.lowering.functions.quotients import (
     rsqrt,
     sqrt,
 )
+from phobos.transforms.lowering.functions.remainder import remainder
 from phobos.transforms.lowering.functions.saturating import erf, fast_tanh, tanh
 from phobos.transforms.lowering.functions.shared_division import divide_all
 from phobos.transforms.lowering.functions.trigonometric import fast, fast_tan, sine_from, tan
@@ -69,6 +71,7 @@ def _versions(default: Function, fast: Function, double: Function | None = None)
 
 _FUNCTIONS: dict[type[Operation], _Versions] = {
     arith.DivfOp: _Versions(divide_all, each(fast_divide), each(divide)),
+    RemainderOp: _Versions(remainder, remainder, remainder),
     math.ExpOp: _versions(exp, fast_exp, double.exp),
     math.Exp2Op: _versions(exp2, exp2),
     math.ExpM1Op: _versions(expm1, fast_expm1),
