@@ -21,6 +21,8 @@ from xdsl.dialects.builtin import (
     Float64Type,
     MemRefType,
     TensorType,
+    UnitAttr,
+    f16,
     f32,
     f64,
     i8,
@@ -128,25 +130,30 @@ class InstructionAttr(Data[Instruction]):
             printer.print_string_literal(str(self.data))
 
 
-_ACCUMULATORS: dict[type[Attribute], Attribute] = {
-    Float16Type: f32,
-    BFloat16Type: f32,
-    Float32Type: f32,
-    Float8E4M3FNType: f32,
-    Float8E5M2Type: f32,
-    Float64Type: f64,
+_ACCUMULATORS: dict[type[Attribute], tuple[Attribute, ...]] = {
+    Float16Type: (f32, f16),
+    BFloat16Type: (f32,),
+    Float32Type: (f32,),
+    Float8E4M3FNType: (f32, f16),
+    Float8E5M2Type: (f32, f16),
+    Float64Type: (f64,),
 }
+_SMALL_FLOATS = (Float8E4M3FNType, Float8E5M2Type)
 
 
-def accumulator_of(operand: Attribute) -> Attribute | None:
-    """The element type that products of `operand` elements are summed in; None if none is."""
-    return i32 if operand in (i8, i32) else _ACCUMULATORS.get(type(operand))
+def accumulators_of(a: Attribute, b: Attribute) -> tuple[Attribute, ...]:
+    """The element types that products of these elements can be summed in; none if none."""
+    mixes = isinstance(a, _SMALL_FLOATS) and isinstance(b, _SMALL_FLOATS)
+    if a != b and not mixes:
+        return ()
+    return (i32,) if a in (i8, i32) else _ACCUMULATORS.get(type(a), ())
 
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
     """c + a b, over the last two axes: [.., M, K] x [.., K, N] + [.., M, N].
 
+    Bytes are signed unless an operand is marked `unsigned`; the two 8-bit floats mix.
     Axes before the last two have extent 1. `a` and `b` are tiles, or shared buffers of the same
     shape (rounded up to powers of two). The sum runs over K in ascending order of the
     instruction's steps.
@@ -159,9 +166,12 @@ class DotOp(IRDLOperation):
     c = operand_def(TensorType)
     result = result_def(TensorType)
     instruction = opt_prop_def(InstructionAttr)
+    unsigned_a = opt_prop_def(UnitAttr)
+    unsigned_b = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect())
     assembly_format = (
-        "$a `,` $b `,` $c (`using` $instruction^)? attr-dict"
+        "$a (`unsigned` $unsigned_a^)? `,` $b (`unsigned` $unsigned_b^)? `,` $c"
+        " (`using` $instruction^)? attr-dict"
         " `:` type($a) `,` type($b) `,` type($c) `->` type($result)"
     )
 
@@ -180,11 +190,15 @@ class DotOp(IRDLOperation):
         if are_tiles and ((a[-2], b[-1]) != c[-2:] or a[-1] != b[-2]):
             raise VerifyException(f"tile.dot: {a} x {b} does not give {c}")
         element, other = _element(self.a), _element(self.b)
-        wanted = accumulator_of(element)
-        if wanted is None or element != other:
+        sums = accumulators_of(element, other)
+        if not sums:
             raise VerifyException(f"tile.dot does not multiply {element} by {other}")
-        if _element(self.c) != wanted or self.result.type != self.c.type:
+        if _element(self.c) not in sums or self.result.type != self.c.type:
+            wanted = " or ".join(map(str, sums))
             raise VerifyException(f"tile.dot of {element} sums in {wanted}, not {_element(self.c)}")
+        bytes_only = self.unsigned_a is not None or self.unsigned_b is not None
+        if bytes_only and element != i8:
+            raise VerifyException(f"tile.dot: only bytes can be unsigned, not {element}")
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from phobos.diagnostics import Note
@@ -27,6 +28,7 @@ from phobos.frontend.typed import (
     Block,
     Break,
     Continue,
+    Convert,
     Declare,
     Expr,
     For,
@@ -44,8 +46,11 @@ from phobos.frontend.typed import (
     Variable,
     While,
 )
-from phobos.frontend.typed_tiles import ScatterWrite
+from phobos.frontend.typed_tiles import Contraction, ScatterWrite
 from phobos.frontend.types import (
+    F8E4M3,
+    F8E5M2,
+    F16,
     I32,
     I64,
     INDEX,
@@ -126,6 +131,7 @@ def _assign(checker: Checker, node: ast.Assign) -> list[Stmt]:
     if operator is not None:
         old = Read(variable.type, ast.anchor(node.target), variable)
         value = arithmetic(checker, place, node.span, operator, old, value)
+        value = _summed_in_half(value, variable)
         if not is_poison(value) and value.type != variable.type:
             _wrong_compound(checker, node, variable, value)
             return []
@@ -138,6 +144,19 @@ def _assign(checker: Checker, node: ast.Assign) -> list[Stmt]:
         place=node.value.span,
     )
     return [] if is_poison(value) else [Assign(place, variable, value)]
+
+
+def _summed_in_half(value: Expr, variable: Variable) -> Expr:
+    """`acc += dot(a, b)` of f16 or narrower operands, summed in f16 as `acc` is one."""
+    if not isinstance(value, Contraction) or element_of(variable.type) is not F16:
+        return value
+    operands = {element_of(value.a.type), element_of(value.b.type)}
+    total = value.c
+    if not isinstance(total, Convert) or total.value.type != variable.type:
+        return value
+    if not operands <= {F16, F8E4M3, F8E5M2}:
+        return value
+    return replace(value, type=variable.type, c=total.value)
 
 
 def _wrong_compound(checker: Checker, node: ast.Assign, variable: Variable, value: Expr) -> None:

@@ -446,8 +446,8 @@ def _contract(
             f"`{name}` does not multiply {element_of(a.type)} by {element_of(b.type)}",
             help="operands are floats, i8 or u8; convert them, as in `f32(t)`",
         )
-    operand, total = types
-    a, b = convert(checker, a, operand), convert(checker, b, operand)
+    operand, other_operand, total = types
+    a, b = convert(checker, a, operand), convert(checker, b, other_operand)
     rows, columns = one[-1 if turn_a else -2], other[-2 if turn_b else -1]
     a = _turned(a, place) if turn_a else a
     b = _turned(b, place) if turn_b else b
@@ -461,16 +461,21 @@ _SHAPES = {
 }
 
 
-def _contraction_types(a: ScalarType, b: ScalarType) -> tuple[ScalarType, ScalarType] | None:
+def _contraction_types(
+    a: ScalarType, b: ScalarType
+) -> tuple[ScalarType, ScalarType, ScalarType] | None:
     """The types that operands are multiplied and summed in; None if they do not go together."""
     if a in (I8, U8) and b in (I8, U8):
-        return (I8 if a is b is I8 else I32), I32
-    # The 8-bit floats are multiplied as f16, which has all their values.
-    a, b = (F16 if element in (F8E4M3, F8E5M2) else element for element in (a, b))
+        return a, b, I32
+    small = (F8E4M3, F8E5M2)
+    if a in small and b in small:
+        return a, b, F32
+    # With another float an 8-bit one is an f16, which has all its values.
+    a, b = (F16 if element in small else element for element in (a, b))
     together = promote(a, b)
     if not isinstance(together, ScalarType) or not together.is_float:
         return None
-    return together, F64 if together is F64 else F32
+    return together, together, F64 if together is F64 else F32
 
 
 _RULES: dict[str, Callable[[Checker, ast.Call], Expr]] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from phobos.diagnostics import Location
@@ -29,7 +30,7 @@ from phobos.frontend.typed_tiles import (
     Transpose,
     Valid,
 )
-from phobos.frontend.types import BOOL, I32, INDEX, U32, TileType, ValueType, element_of
+from phobos.frontend.types import BOOL, I32, INDEX, U8, U32, TileType, ValueType, element_of
 
 
 def _transpose(emitter: Emitter, expr: Transpose) -> SSAValue:
@@ -94,7 +95,11 @@ def _contraction(emitter: Emitter, expr: Contraction) -> SSAValue:
     else:
         c = emitter.expression(expr.c)
     a, b = emitter.expression(expr.a), emitter.expression(expr.b)
-    return emitter.value(DotOp, (a, b, c), type_attr(expr.type), expr.place)
+    unsigned = {"unsigned_a": expr.a, "unsigned_b": expr.b}
+    properties = {
+        n: UnitAttr() for n, operand in unsigned.items() if element_of(operand.type) is U8
+    }
+    return emitter.value(DotOp, (a, b, c), type_attr(expr.type), expr.place, properties)
 
 
 # Gathering ---------------------------------------------------------------------------------------

@@ -60,13 +60,13 @@ _NAMES: dict[type[Attribute], str] = {
     Float8E4M3FNType: "e4m3",
     Float8E5M2Type: "e5m2",
 }
-_SMALL_FLOATS = ("e4m3", "e5m2")
+SMALL_FLOATS = ("e4m3", "e5m2")
 
 
-def operand_name(element: Attribute) -> str:
+def operand_name(element: Attribute, *, unsigned: bool = False) -> str:
     """What an instruction calls operands of an element type: `f16`, `s8`, ..."""
     if isinstance(element, IntegerType):
-        return f"s{element.width.data}"
+        return f"{'u' if unsigned else 's'}{element.width.data}"
     return _NAMES[type(element)]
 
 
@@ -78,7 +78,7 @@ def forms(a: str, b: str, asked: str | None) -> tuple[Form, ...]:
     """
     if a == b == "f32":
         return () if asked is None else (ASKED[asked],)
-    if a in _SMALL_FLOATS:
+    if a in SMALL_FLOATS:
         return Form(a, b), _HALF
     return (Form(a, b),)
 

@@ -91,16 +91,16 @@ def _staged_product(loop: scf.ForOp, threads: int) -> _Product | None:
 def _fragment_types(dot: DotOp, depth: int) -> tuple[TensorType, TensorType]:
     assert dot.instruction is not None
     chosen = dot.instruction.data
-    c, a = dot.c.type, dot.a.type
+    c, a, b = dot.c.type, dot.a.type, dot.b.type
     assert isinstance(c, TensorType)
     assert isinstance(a, MemRefType)
+    assert isinstance(b, MemRefType)
     *lead, m, n = c.get_shape()
     layouts = mma_contraction((m, n, depth), chosen.shape, operand_packing(chosen), chosen.warps)
     rank = len(lead) + 2
-    element = a.element_type
     return (
-        with_layout(TensorType(element, [*lead, m, depth]), lift(layouts.a, rank)),
-        with_layout(TensorType(element, [*lead, depth, n]), lift(layouts.b, rank)),
+        with_layout(TensorType(a.element_type, [*lead, m, depth]), lift(layouts.a, rank)),
+        with_layout(TensorType(b.element_type, [*lead, depth, n]), lift(layouts.b, rank)),
     )
 
 
@@ -196,7 +196,7 @@ def _step_product(
     product: _Product, fragments: tuple[SSAValue, SSAValue], total: SSAValue
 ) -> DotOp:
     dot = DotOp(*fragments, total)
-    dot.instruction = product.dot.instruction
+    dot.properties.update(product.dot.properties)
     return dot
 
 

@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     VectorType,
+    f16,
     i8,
     i32,
 )
@@ -50,6 +51,7 @@ from phobos.targets.ptx.chips import CHIPS, Chip, chip
 from phobos.transforms.contraction_forms import (
     ASKED,
     NEEDED,
+    SMALL_FLOATS,
     Form,
     forms,
     mma_for,
@@ -90,6 +92,8 @@ def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
         op.operands[position] = _zero_beyond(op, op.operands[position], axis)
     form, row = _matrix_product(op, asked, target) if lanes == LANE_BITS else (None, None)
     if form is None or row is None:
+        if _operand_names(op)[0] in SMALL_FLOATS:
+            _convert_operands(op, f16)
         op.instruction = InstructionAttr(_multiply_add(op, m, n, 1 << warp_bits))
         return
     if form.converted is not None:
@@ -106,11 +110,18 @@ def _matrix_product(
     """The best form of the operands that the chip has a shape for."""
     total = operand_name(_element(op.c))
     depth = ceil_pow2(_extents(op.a)[-1])
-    for form in forms(operand_name(_element(op.a)), operand_name(_element(op.b)), asked):
+    for form in forms(*_operand_names(op), asked):
         row = mma_for(target, form, total, depth)
         if row is not None:
             return form, row
     return None, None
+
+
+def _operand_names(op: DotOp) -> tuple[str, str]:
+    return (
+        operand_name(_element(op.a), unsigned=op.unsigned_a is not None),
+        operand_name(_element(op.b), unsigned=op.unsigned_b is not None),
+    )
 
 
 def _asked(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> str | None:
@@ -187,10 +198,9 @@ def _is_elementwise(op: Operation) -> bool:
 
 
 def _multiply_add(op: DotOp, m: int, n: int, warps: int) -> Instruction:
-    operand = operand_name(_element(op.a))
     split = split_warps(m, n, warps, (4 * THREAD_EDGE, 8 * THREAD_EDGE))
     total = operand_name(_element(op.c))
-    return Instruction("fma", (THREAD_EDGE, THREAD_EDGE, 1), operand, operand, total, split)
+    return Instruction("fma", (THREAD_EDGE, THREAD_EDGE, 1), *_operand_names(op), total, split)
 
 
 def _convert_operands(op: DotOp, element: Attribute) -> None:

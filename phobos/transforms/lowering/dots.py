@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
@@ -17,10 +17,10 @@ from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
 from phobos.dialects.ptx import B32, B64
 from phobos.layout import LinearLayout
 from phobos.layout.queries import register_coordinates
-from phobos.transforms.assign_layouts import contraction_of
+from phobos.transforms.assign_layouts import contraction_of, operand_packing
 from phobos.transforms.lowering.accesses import load
 from phobos.transforms.lowering.conversions import clean, widen_half
-from phobos.transforms.lowering.registers import WORD_BITS, Kind
+from phobos.transforms.lowering.registers import Kind, Share
 from phobos.transforms.lowering.shared_tiles import MatrixLoads, SharedAccess, matrix_plan
 from phobos.transforms.lowering.state import Handler, Lowering
 
@@ -92,7 +92,7 @@ def _dot(low: Lowering, op: Operation) -> None:
         results = _matrix_products(low, op, instruction, layouts.a, layouts.b, layouts.c)
     else:
         results = _multiply_adds(low, op, instruction, layouts.a, layouts.b, layouts.c)
-    low.set(op.result, *results)
+    low.set_share(op.result, results)
 
 
 # ---- multiply-adds
@@ -105,36 +105,39 @@ def _multiply_adds(
     a_layout: LinearLayout,
     b_layout: LinearLayout,
     c_layout: LinearLayout,
-) -> list[SSAValue]:
-    kind = low.kind(_tile_type(op.a, op.c), op)
-    a = _elements_of(low, op.a, a_layout, kind)
-    b = _elements_of(low, op.b, b_layout, kind)
+) -> Share:
+    a_kind, b_kind = _kind(low, op, op.a), _kind(low, op, op.b)
+    a = _elements_of(low, op.a, a_layout, a_kind)
+    b = _elements_of(low, op.b, b_layout, b_kind)
     a_at = {at: r for r, at in reversed(list(enumerate(_places(a_layout))))}
     b_at = {at: r for r, at in reversed(list(enumerate(_places(b_layout))))}
     totals = list(low.elements(op.c))
-    widened: dict[SSAValue, SSAValue] = {}
+    widened: dict[tuple[SSAValue, str], SSAValue] = {}
 
-    def factor(operand: _Operand, register: int) -> SSAValue:
+    def factor(operand: _Operand, register: int, kind: Kind, name: str) -> SSAValue:
         (value,) = operand.fragment(register, 1)
-        if value not in widened:
-            widened[value] = _widen(low, value, kind)
-        return widened[value]
+        if name == instruction.accumulator:
+            return value
+        if (value, name) not in widened:
+            widened[value, name] = _widen(low, value, kind, signed=name != "u8")
+        return widened[value, name]
 
     for k in range(a_layout.shape[-1]):
         done: dict[tuple[SSAValue, Coordinate], SSAValue] = {}
         for register, (m, n) in enumerate(_places(c_layout)):
             key = (totals[register], (m, n))
             if key not in done:
-                left, right = factor(a, a_at[(m, k)]), factor(b, b_at[(k, n)])
+                left = factor(a, a_at[(m, k)], a_kind, instruction.a)
+                right = factor(b, b_at[(k, n)], b_kind, instruction.b)
                 done[key] = _multiply_add(low, instruction.accumulator, left, right, key[0])
             totals[register] = done[key]
-    return totals
+    return Share(totals)
 
 
-def _widen(low: Lowering, value: SSAValue, kind: Kind) -> SSAValue:
+def _widen(low: Lowering, value: SSAValue, kind: Kind, *, signed: bool) -> SSAValue:
     if kind.is_half:
         return widen_half(low, value, kind)
-    return clean(low, value, kind, signed=True)
+    return clean(low, value, kind, signed=signed)
 
 
 def _multiply_add(low: Lowering, type_: str, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
@@ -153,19 +156,20 @@ def _matrix_products(
     a_layout: LinearLayout,
     b_layout: LinearLayout,
     c_layout: LinearLayout,
-) -> list[SSAValue]:
-    kind = low.kind(_tile_type(op.a, op.c), op)
-    packed = max(1, WORD_BITS // kind.bits)
+) -> Share:
+    packed = operand_packing(instruction)
+    in_words = instruction.accumulator == "f16"
+    c_packed = 2 if in_words else 1
     k = instruction.shape[-1]
-    a_count, b_count, c_count = _fragment_sizes(instruction, packed)
-    a = _words_of(low, op.a, a_layout, kind, packed)
-    b = _words_of(low, op.b, b_layout, kind, packed)
+    a_count, b_count, c_count = _fragment_sizes(instruction, packed, c_packed)
+    a = _words_of(low, op.a, a_layout, _kind(low, op, op.a), packed)
+    b = _words_of(low, op.b, b_layout, _kind(low, op, op.b), packed)
     a_at = _fragments_at(a_layout, a_count * packed)
     b_at = _fragments_at(b_layout, b_count * packed)
-    c_at = _fragments_at(c_layout, c_count)
+    c_at = _fragments_at(c_layout, c_count * c_packed)
     suffix = _mma_suffix(instruction)
     register = B64 if instruction.accumulator == "f64" else B32
-    totals = list(low.elements(op.c))
+    totals = list(low.words(op.c) if in_words else low.elements(op.c))
     ready = _Parts(low, instruction.a)
 
     def product(left: Sequence[SSAValue], right: Sequence[SSAValue], total: Sequence[SSAValue]):
@@ -173,7 +177,8 @@ def _matrix_products(
         return low.build.emit_multi(ptx.MmaOp, suffix, *left, *right, *total, results=kinds)
 
     for step in range(0, a_layout.shape[-1], k):
-        for (row, column), first in c_at.items():
+        for (row, column), element in c_at.items():
+            first = element // c_packed
             left = ready.of(a.fragment(a_at[(row, step)] // packed, a_count))
             right = ready.of(b.fragment(b_at[(step, column)] // packed, b_count))
             total = totals[first : first + c_count]
@@ -181,7 +186,8 @@ def _matrix_products(
                 totals[first : first + c_count] = product(left[0], right[0], total)
             else:
                 totals[first : first + c_count] = _add_parts(low, left, right, total, product)
-    return _with_copies(totals, c_layout)
+    totals = _with_copies(totals, _places(c_layout)[::c_packed])
+    return Share(words=totals) if in_words else Share(totals)
 
 
 def _add_parts(
@@ -229,18 +235,18 @@ class _Parts:
         return large, _round_to_tf32(self._low, rest)
 
 
-def _with_copies(totals: list[SSAValue], layout: LinearLayout) -> list[SSAValue]:
+def _with_copies(totals: list[SSAValue], places: Sequence[Coordinate]) -> list[SSAValue]:
     """Registers that hold copies get the one result that was computed."""
     first_at: dict[Coordinate, SSAValue] = {}
-    for register, place in enumerate(_places(layout)):
-        first_at.setdefault(place, totals[register])
-    return [first_at[place] for place in _places(layout)]
+    for total, place in zip(totals, places, strict=True):
+        first_at.setdefault(place, total)
+    return [first_at[place] for place in places]
 
 
-def _fragment_sizes(instruction: Instruction, packed: int) -> tuple[int, int, int]:
+def _fragment_sizes(instruction: Instruction, packed: int, c_packed: int) -> tuple[int, int, int]:
     """Registers of one lane for A, B and the accumulator."""
     m, n, k = instruction.shape
-    return m * k // 32 // packed, n * k // 32 // packed, m * n // 32
+    return m * k // 32 // packed, n * k // 32 // packed, m * n // 32 // c_packed
 
 
 def _fragments_at(layout: LinearLayout, size: int) -> dict[Coordinate, int]:
@@ -267,12 +273,10 @@ def _round_to_tf32(low: Lowering, word: SSAValue) -> SSAValue:
 # ---- operands
 
 
-def _tile_type(operand: SSAValue, total: SSAValue) -> TensorType:
-    """The operand's elements as a tile type, whether it is a tile or a buffer."""
-    assert isinstance(total.type, TensorType)
-    element = getattr(operand.type, "element_type", None)
-    assert element is not None
-    return TensorType(element, total.type.get_shape())
+def _kind(low: Lowering, op: DotOp, operand: SSAValue) -> Kind:
+    """An operand's elements, whether it is a tile or a buffer."""
+    assert isinstance(operand.type, TensorType | MemRefType)
+    return low.kind(operand.type.element_type, op)
 
 
 def _places(layout: LinearLayout) -> list[Coordinate]:

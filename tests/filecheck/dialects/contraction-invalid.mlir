@@ -8,9 +8,33 @@ func.func @depth(%a: tensor<64x32xf16>, %b: tensor<16x48xf16>, %c: tensor<64x48x
 
 // -----
 
-// CHECK: tile.dot of f16 sums in f32, not f16
-func.func @accumulator(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x48xf16>) {
-  %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf16> -> tensor<64x48xf16>
+// CHECK: tile.dot of bf16 sums in f32, not bf16
+func.func @accumulator(%a: tensor<64x32xbf16>, %b: tensor<32x48xbf16>, %c: tensor<64x48xbf16>) {
+  %d = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x48xbf16>, tensor<64x48xbf16> -> tensor<64x48xbf16>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.dot of f16 sums in f32 or f16, not f64
+func.func @accumulators(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x48xf64>) {
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf64> -> tensor<64x48xf64>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.dot: only bytes can be unsigned, not f16
+func.func @unsigned(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x48xf32>) {
+  %d = tile.dot %a unsigned, %b, %c : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf32> -> tensor<64x48xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: `f8` is no operand of a contraction
+func.func @operand(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x48xf32>) {
+  %d = tile.dot %a, %b, %c using <"mma m16n8k16 f8 f32 warps 2x4"> : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf32> -> tensor<64x48xf32>
   func.return
 }
 

@@ -9,6 +9,15 @@ func.func @products(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x
   func.return
 }
 
+func.func @bytes(%a: tensor<64x32xi8>, %b: tensor<32x48xi8>, %c: tensor<64x48xi32>,
+                 %x: tensor<64x32xf8E4M3FN>, %y: tensor<32x48xf8E5M2>, %z: tensor<64x48xf16>) {
+  // CHECK: tile.dot %a unsigned, %b, %c using <"mma m16n8k32 u8*s8 s32 warps 2x4"> : tensor<64x32xi8>
+  %d = tile.dot %a unsigned, %b, %c using <"mma m16n8k32 u8*s8 s32 warps 2x4"> : tensor<64x32xi8>, tensor<32x48xi8>, tensor<64x48xi32> -> tensor<64x48xi32>
+  // CHECK-NEXT: tile.dot %x, %y, %z using <"mma m16n8k32 e4m3*e5m2 f16 warps 2x4">
+  %e = tile.dot %x, %y, %z using <"mma m16n8k32 e4m3*e5m2 f16 warps 2x4"> : tensor<64x32xf8E4M3FN>, tensor<32x48xf8E5M2>, tensor<64x48xf16> -> tensor<64x48xf16>
+  func.return
+}
+
 func.func @folds(%t: tensor<8x64xf32>, %p: tensor<8x64xi1>) {
   // CHECK: %m = tile.reduce max %t over [1] : tensor<8x64xf32> -> tensor<8x1xf32>
   %m = tile.reduce max %t over [1] : tensor<8x64xf32> -> tensor<8x1xf32>

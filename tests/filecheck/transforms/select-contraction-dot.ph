@@ -47,6 +47,33 @@ kernel doubles(A: tensor<f64>[M, K], B: tensor<f64>[K, N], C: tensor<f64>[M, N])
   C[0 :+ 32, 0 :+ 32] = dot(A[0 :+ 32, 0 :+ 8], B[0 :+ 8, 0 :+ 32])
 }
 
+// Where the chip has no product of 8-bit floats they go through f16.
+// SM80: tile.dot {{.*}} using <"mma m16n8k16 f16 f32 warps 2x2">
+// SM75: tile.dot {{.*}} using <"mma m16n8k8 f16 f32 warps 2x2">
+// SM90: tile.dot {{.*}} using <"mma m16n8k32 e4m3*e5m2 f32 warps 2x2">
+@launch(128)
+kernel small(A: tensor<f8e4m3>[M, K], B: tensor<f8e5m2>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 32, 0 :+ 32] = dot(A[0 :+ 32, 0 :+ 32], B[0 :+ 32, 0 :+ 32])
+}
+
+// SM80: tile.dot {{.*}} unsigned, %{{.*}} using <"mma m16n8k32 u8*s8 s32 warps 2x2">
+// SM75: tile.dot {{.*}} unsigned, %{{.*}} using <"mma m8n8k16 u8*s8 s32 warps 2x2">
+// SM90: tile.dot {{.*}} unsigned, %{{.*}} using <"mma m16n8k32 u8*s8 s32 warps 2x2">
+@launch(128)
+kernel signs(A: tensor<u8>[M, K], B: tensor<i8>[K, N], C: tensor<i32>[M, N]) {
+  C[0 :+ 32, 0 :+ 32] = dot(A[0 :+ 32, 0 :+ 32], B[0 :+ 32, 0 :+ 32])
+}
+
+// SM80: tile.dot {{.*}} using <"mma m16n8k16 f16 f16 warps 2x2">
+// SM75: tile.dot {{.*}} using <"mma m16n8k8 f16 f16 warps 2x2">
+// SM90: tile.dot {{.*}} using <"mma m16n8k16 f16 f16 warps 2x2">
+@launch(128)
+kernel half_sums(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f16>[M, N]) {
+  var acc: tile<f16>[32, 32] = 0.0
+  acc += dot(A[0 :+ 32, 0 :+ 32], B[0 :+ 32, 0 :+ 32])
+  C[0 :+ 32, 0 :+ 32] = acc
+}
+
 // Rows that are folded, or multiplied again, stay within a warp.
 // SM80: tile.dot {{.*}} using <"mma m16n8k16 f16 f32 warps 4x1">
 // SM80: tile.dot {{.*}} using <"mma m16n8k16 f16 f32 warps 4x1">
