@@ -41,7 +41,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m build --wheel

@@ -1,4 +1,4 @@
-"""Collects the lit tests under tests/filecheck, so that pytest runs them with all others."""
+"""Collects the lit tests under tests/filecheck, and says what one worker of xdist should run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     if file_path.suffix in LIT_SUFFIXES and LIT_FOLDER in file_path.parents:
         return LitFile.from_parent(parent, path=file_path)
     return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file on one worker, which keeps what they share.
+
+    A file that tries every example has a group for each: it would be the longest by far.
+    """
+    for item in items:
+        group = item.path.stem
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            example = item.callspec.params.get("example")
+            group = getattr(example, "file", group)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 class LitFile(pytest.File):
