@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from phobos import kernels
     from phobos.diagnostics import PhobosError, PhobosWarning
     from phobos.driver.modules import compile
     from phobos.emulator import emulate
@@ -30,10 +31,23 @@ _HOMES = {
     "emulate": "phobos.emulator",
 }
 
-__all__ = ["Kernel", "Module", "PhobosError", "PhobosWarning", "__version__", "compile", "emulate"]
+_ROOMS = ("kernels",)
+
+__all__ = [
+    "Kernel",
+    "Module",
+    "PhobosError",
+    "PhobosWarning",
+    "__version__",
+    "compile",
+    "emulate",
+    "kernels",
+]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -43,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_ROOMS})

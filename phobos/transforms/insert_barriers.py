@@ -41,6 +41,7 @@ from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
+from phobos.layout.overhang import owner_mask
 from phobos.transforms.place_tiles import OFFSET, buffer_bytes
 
 
@@ -52,9 +53,10 @@ class InsertBarriersPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every kernel of the module."""
         for kernel in kernels(op):
-            if threads_of(kernel) > 1 and any(_accesses(inner) for inner in kernel.walk()):
+            threads = threads_of(kernel)
+            if threads > 1 and any(_accesses(inner, threads) for inner in kernel.walk()):
                 ranges = analyze_ranges(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
-                _Walker(analyze(kernel), ranges).block(kernel.body.blocks[0])
+                _Walker(analyze(kernel), ranges, threads).block(kernel.body.blocks[0])
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,15 @@ class _Place:
     indices: tuple[SSAValue, ...]
     shape: tuple[int, ...]
     layout: LinearLayout | None
+    has_copies: bool
+    """Whether several threads have an element: all read it and one of them writes it."""
+
+    def is_apart_by_threads(self, other: _Place, *, both_write: bool) -> bool:
+        """Whether each element of both is touched by one thread, the same in both."""
+        equal = (self.indices, self.shape, self.layout) == (
+            other.indices, other.shape, other.layout,
+        )  # fmt: skip
+        return equal and (both_write or not (self.has_copies and other.has_copies))
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,7 @@ class _Access:
     high: int
     write: bool
     element: _Place | None = None
-    """For a tile of a tensor: equal places are touched by the same threads."""
+    """For a tile of a tensor: where it is and which threads touch it."""
     ordered: bool = False
     """Whether a barrier before the access is known to be there already."""
     points_of: SSAValue | None = None
@@ -86,7 +97,13 @@ class _Access:
             return False
         if self.ordered or self.root is not other.root or not (self.write or other.write):
             return False
-        if self.element is not None and self.element == other.element:
+        if (
+            self.element is not None
+            and other.element is not None
+            and self.element.is_apart_by_threads(
+                other.element, both_write=self.write and other.write
+            )
+        ):
             return False
         return self.low < other.high and other.low < self.high
 
@@ -114,13 +131,13 @@ def _of_point(mem: SSAValue, write: bool) -> _Access:
     return replace(access, points_of=mem) if by_author else access
 
 
-def _accesses(op: Operation) -> list[_Access]:
+def _accesses(op: Operation, threads: int) -> list[_Access]:
     """What an op itself touches that the compiler has to order."""
     match op:
         case tile.LoadOp():
-            return [_of_memory(op.mem, write=False, element=_place(op.indices, op.result))]
+            return [_of_memory(op.mem, write=False, element=_place(op.indices, op.result, threads))]
         case tile.StoreOp():
-            return [_of_memory(op.mem, write=True, element=_place(op.indices, op.value))]
+            return [_of_memory(op.mem, write=True, element=_place(op.indices, op.value, threads))]
         case AsyncCopyOp():
             return [
                 _of_memory(op.mem, write=False, element=None),
@@ -153,14 +170,16 @@ def _accesses(op: Operation) -> list[_Access]:
             return []
 
 
-def _place(indices: Sequence[SSAValue], value: SSAValue) -> _Place:
+def _place(indices: Sequence[SSAValue], value: SSAValue, threads: int) -> _Place:
     assert isinstance(value.type, TensorType)
-    return _Place(tuple(indices), value.type.get_shape(), tile.layout_of(value))
+    layout = tile.layout_of(value)
+    has_copies = layout is not None and owner_mask(layout, threads) != 0
+    return _Place(tuple(indices), value.type.get_shape(), layout, has_copies)
 
 
-def _all_accesses(op: Operation) -> Iterator[_Access]:
+def _all_accesses(op: Operation, threads: int) -> Iterator[_Access]:
     for inner in op.walk():
-        yield from _accesses(inner)
+        yield from _accesses(inner, threads)
 
 
 @dataclass
@@ -169,6 +188,7 @@ class _Walker:
 
     uniformity: Uniformity
     ranges: Ranges
+    threads: int
     pending: set[_Access] = field(default_factory=set)
     landing: set[_Access] = field(default_factory=set)
     """What asynchronous copies write, at the next wait."""
@@ -180,10 +200,10 @@ class _Walker:
             elif isinstance(op, AsyncWaitOp):
                 self.pending.update(self.landing)
             elif not op.regions:
-                self._touch(op, _accesses(op))
+                self._touch(op, _accesses(op, self.threads))
             elif self._divergent(op):
                 # A barrier inside would not be reached by all: the op counts as one access.
-                self._touch(op, list(_all_accesses(op)))
+                self._touch(op, list(_all_accesses(op, self.threads)))
             elif isinstance(op, scf.IfOp):
                 self._branches(op)
             else:
@@ -205,7 +225,9 @@ class _Walker:
             self.pending.update(accesses)
 
     def _branches(self, op: scf.IfOp) -> None:
-        if any(new.conflicts(old) for new in _all_accesses(op) for old in self.pending):
+        if any(
+            new.conflicts(old) for new in _all_accesses(op, self.threads) for old in self.pending
+        ):
             # Before the branch, so that it is passed on either way.
             insert_before(op, [collective.BarrierOp()])
             self.pending = set()
@@ -240,7 +262,9 @@ class _Walker:
             self._advance(index, loop) >= length
             for index, length in zip(place.indices, place.shape, strict=True)
         )
-        return access if apart else replace(access, element=None)
+        if not apart:
+            return replace(access, element=None)
+        return replace(access, element=replace(place, has_copies=False))
 
     def _advance(self, index: SSAValue, loop: Operation) -> int:
         """By how much an index grows at least from one iteration to the next; 0 if unknown."""

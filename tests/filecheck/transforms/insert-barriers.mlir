@@ -23,6 +23,21 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "tensor", "gpu.known_block_size" = array<i32: 64, 1, 1>} : () -> ()
 
+  // Both warps read all elements, and one of them writes: reads come before the writes.
+  "gpu.func"() <{function_type = (memref<?xf32>) -> (), kernel}> ({
+  ^bb0(%x: memref<?xf32>):
+    %c0 = arith.constant 0 : index
+    // CHECK: tile.load %x
+    // CHECK-NEXT: collective.barrier
+    // CHECK-NEXT: tile.store
+    // CHECK-NEXT: tile.store
+    // CHECK-NEXT: gpu.return
+    %a = tile.load %x[%c0] : memref<?xf32> -> tensor<32xf32>
+    tile.store %a, %x[%c0] : tensor<32xf32>, memref<?xf32>
+    tile.store %a, %x[%c0] : tensor<32xf32>, memref<?xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "copies", "gpu.known_block_size" = array<i32: 64, 1, 1>} : () -> ()
+
   // A loop that moves its tile by the tile's length.
   "gpu.func"() <{function_type = (memref<?xf32>, index) -> (), kernel}> ({
   ^bb0(%x: memref<?xf32>, %n: index):

@@ -1,66 +1,51 @@
-"""The shipped attention kernel on the emulator, against NumPy in float64."""
+"""The shipped attention kernels on the emulator, with all its checks, against float64."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
 import pytest
 
-import phobos
-
-SOURCE = (Path(phobos.__file__).parent / "kernels/attention.ph").read_text()
-ROWS = 64
-"""BLOCK_M, whose first value is compiled in."""
-
-
-def reference(
-    q: npt.NDArray[np.float16],
-    k: npt.NDArray[np.float16],
-    v: npt.NDArray[np.float16],
-    scale: float,
-    *,
-    causal: bool,
-) -> npt.NDArray[np.float64]:
-    """One head: softmax(scale q k^T) v; a row without keys is 0."""
-    scores = q.astype(np.float64) @ k.astype(np.float64).T * scale
-    if causal:
-        row, column = np.arange(len(q))[:, None], np.arange(len(k))
-        scores = np.where(column <= row + len(k) - len(q), scores, -np.inf)
-    top = scores.max(axis=1, keepdims=True)
-    weights = np.exp(scores - np.where(np.isinf(top), 0.0, top))
-    total = weights.sum(axis=1, keepdims=True)
-    return weights @ v.astype(np.float64) / np.where(total == 0.0, 1.0, total)
-
+from phobos.runtime.emulator_device import EmulatorDevice
+from tests.support.kernel_cases import ATTENTION, attention
 
 CASES = [
-    # chip, query heads, key heads, queries, keys, columns, causal
-    ("sm_80", 1, 1, 64, 64, 64, False),
-    ("sm_90", 2, 1, 68, 100, 64, True),  # grouped heads, odd lengths
-    ("sm_86", 1, 1, 100, 36, 64, True),  # more queries than keys: rows without any
-    ("sm_75", 1, 1, 20, 36, 128, True),
-    ("sm_89", 1, 1, 100, 4, 32, False),
-    ("sm_120", 2, 2, 1, 200, 64, True),  # one row
+    # program, chip, query heads, key heads, queries, keys, columns, causal
+    ("attention_fp32", "sm_75", 1, 1, 33, 65, 32, False),
+    ("attention_fp32", "sm_80", 4, 1, 1, 33, 64, True),  # one row; grouped heads
+    ("attention_fp32", "sm_90", 1, 1, 65, 33, 80, True),  # rows without any key
+    ("attention_fp16", "sm_80", 1, 1, 65, 65, 64, False),
+    ("attention_fp16", "sm_90", 4, 1, 33, 100, 64, True),
+    ("attention_fp16", "sm_86", 1, 1, 100, 33, 64, True),
+    ("attention_fp16", "sm_75", 1, 1, 33, 65, 128, True),
+    ("attention_fp16", "sm_89", 2, 2, 100, 1, 32, False),
+    ("attention_fp16", "sm_120", 4, 2, 7, 100, 80, True),
+    ("attention_fp16", "sm_90", 1, 1, 33, 65, 256, True),
+    ("attention_bf16", "sm_75", 1, 1, 20, 33, 32, False),
+    ("attention_bf16", "sm_80", 2, 1, 65, 100, 128, True),
+    ("attention_bf16", "sm_120", 1, 1, 100, 7, 80, True),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
-def test_attention(case: tuple[str, int, int, int, int, int, bool]) -> None:
-    """Against float64, with a poisoned output."""
-    chip, heads, groups, queries, keys, columns, causal = case
-    constants = {"D": columns, "CAUSAL": int(causal)}
-    module = phobos.compile(SOURCE, chip=chip, constants=constants, extent_multiple=1)
-    rng = np.random.default_rng(0)
-    q, k, v = (
-        rng.standard_normal((count, length, columns)).astype(np.float16)
-        for count, length in ((heads, queries), (groups, keys), (groups, keys))
-    )
-    out = np.full((heads, queries, columns), np.nan, np.float16)
-    scale = columns**-0.5
-    grid = (-(-queries // ROWS), 1, heads)
-    module["attention"](q, k, v, out, scale, grid=grid, device="emulator")
-    for head in range(heads):
-        group = head // (heads // groups)
-        wanted = reference(q[head], k[group], v[group], scale, causal=causal)
-        np.testing.assert_allclose(out[head], wanted, rtol=2e-3, atol=2e-3)
+def test_attention(case: tuple[str, str, int, int, int, int, int, bool]) -> None:
+    file, chip, heads, groups, queries, keys, d, causal = case
+    element, tolerance = ATTENTION[file]
+    program = attention(file, element, tolerance, causal=causal, d=d)
+    threads = 128 if element == "f32" else 64
+    constants = {"BLOCK_M": 32, "BLOCK_N": 32, "THREADS": threads, "D": d, "CAUSAL": int(causal)}
+    module = program.load(chip, constants)
+    dims = {"H": heads, "G": groups, "S": queries, "T": keys}
+    program.run(module, dims, EmulatorDevice(checks="all"))
+
+
+def test_blocks_as_large_as_the_defaults() -> None:
+    program = attention("attention_fp16", *ATTENTION["attention_fp16"], causal=True, d=64)
+    module = program.load("sm_80", {"CAUSAL": 1})
+    program.run(module, {"H": 1, "G": 1, "S": 100, "T": 70}, EmulatorDevice(checks="all"))
+
+
+@pytest.mark.parametrize("d", [160, 256])
+def test_large_heads_fit_the_smallest_chip(d: int) -> None:
+    """As the program says above its constants."""
+    program = attention("attention_fp16", *ATTENTION["attention_fp16"], causal=False, d=d)
+    module = program.load("sm_75", {"D": d, "BLOCK_N": 32, "THREADS": 256})
+    program.run(module, {"H": 1, "G": 1, "S": 7, "T": 33}, EmulatorDevice(checks="all"))
