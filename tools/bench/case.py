@@ -125,6 +125,8 @@ class Case:
         magnitude: how large an output typically is before rounding. Absolute errors are judged
             relative to it: for a sum of K terms of size 1 it is sqrt(K).
         rate: what the table shows, bytes or operations a second.
+        zeroed: outputs that the kernels of Phobos and Triton add to. They are cleared before
+            every launch, and the time that this takes is part of it.
     """
 
     name: str
@@ -142,6 +144,7 @@ class Case:
     bytes: Callable[[Problem], int] | None = None
     magnitude: Callable[[Extents], float] = lambda _: 1.0
     rate: Rate = Rate.BYTES
+    zeroed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = {dim for array in self.arrays for dim in array.dims if isinstance(dim, str)}
@@ -149,6 +152,8 @@ class Case:
         assert not unknown, f"{self.name}: dims {sorted(unknown)} are not among {self.dims}"
         assert all(len(size) == len(self.dims) for size in self.sizes), f"{self.name}: sizes"
         assert self.outputs, f"{self.name} writes nothing"
+        outputs = {array.name for array in self.outputs}
+        assert outputs.issuperset(self.zeroed), f"{self.name}: zeroed arrays are outputs"
 
     @property
     def inputs(self) -> tuple[Array, ...]:

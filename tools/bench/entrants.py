@@ -83,7 +83,7 @@ def _phobos_entrants(problem: Problem, machine: Machine, selection: Selection) -
             yield Entrant(
                 Contender.PHOBOS,
                 _label(shown),
-                _phobos_preparation(problem, constants, grid, selection.chip),
+                _phobos_preparation(problem, machine, constants, grid, selection.chip),
             )
 
 
@@ -98,7 +98,11 @@ def _candidates(kernel: PhobosKernel, fixed: Choices) -> list[Choices]:
 
 
 def _phobos_preparation(
-    problem: Problem, constants: Choices, grid: tuple[int, int, int] | None, chip: str | None
+    problem: Problem,
+    machine: Machine,
+    constants: Choices,
+    grid: tuple[int, int, int] | None,
+    chip: str | None,
 ) -> Callable[[], Run]:
     def prepare() -> Run:
         import phobos
@@ -106,9 +110,23 @@ def _phobos_preparation(
         kernel = problem.case.phobos
         module = phobos.compile(kernel.source(problem.dtype), chip, constants)
         launcher = module[kernel.kernel]
-        return lambda values: launcher(**vars(values), grid=grid)
+        return _from_zero(problem, machine, lambda values: launcher(**vars(values), grid=grid))
 
     return prepare
+
+
+def _from_zero(problem: Problem, machine: Machine, run: Run) -> Run:
+    """The same run behind the clearing of what it adds to."""
+    zeroed = problem.case.zeroed
+    if not zeroed:
+        return run
+
+    def clear_and_run(values: Values) -> object:
+        for name in zeroed:
+            machine.clear(getattr(values, name))
+        return run(values)
+
+    return clear_and_run
 
 
 # The peers ---------------------------------------------------------------------------------------
@@ -123,7 +141,7 @@ def _torch_entrants(problem: Problem, machine: Machine, _: Selection) -> Iterato
         yield Entrant(Contender.TORCH, label, prepare)
 
 
-def _triton_entrants(problem: Problem, _: Machine, selection: Selection) -> Iterator[Entrant]:
+def _triton_entrants(problem: Problem, machine: Machine, selection: Selection) -> Iterator[Entrant]:
     from tools.bench.triton_language import is_installed
 
     kernel = problem.case.triton
@@ -139,7 +157,7 @@ def _triton_entrants(problem: Problem, _: Machine, selection: Selection) -> Iter
                 known = {**extents, **vars(values)}
                 return bound(*(known[name] for name in kernel.arguments), **choices)
 
-            return run
+            return _from_zero(problem, machine, run)
 
         yield Entrant(Contender.TRITON, _label(choices), prepare)
 

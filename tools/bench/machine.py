@@ -54,6 +54,10 @@ class Machine(Protocol):
         """Overwrite an array with values that no result holds."""
         ...
 
+    def clear(self, array: Any) -> None:
+        """Queue the filling of an array with zeros."""
+        ...
+
     def widened(self, array: Any) -> Any:
         """A copy in f64."""
         ...

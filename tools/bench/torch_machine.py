@@ -96,6 +96,10 @@ class TorchMachine:
         """NaN, or a fixed pattern for integers."""
         array.fill_(float("nan") if array.dtype.is_floating_point else _POISON_INTEGER)
 
+    def clear(self, array: Any) -> None:
+        """See `Machine.clear`."""
+        array.zero_()
+
     def widened(self, array: Any) -> Any:
         """See `Machine.widened`."""
         return array.to(self.torch.float64)

@@ -59,6 +59,9 @@ class NumpyMachine:
     def poison(self, array: Any) -> None:
         array[...] = POISON_INTEGER if array.dtype.kind == "i" else np.nan
 
+    def clear(self, array: Any) -> None:
+        array[...] = 0
+
     def widened(self, array: Any) -> Any:
         return array.astype(np.float64)
 

@@ -15,10 +15,11 @@ from tests.unit.tools.toy_case import (
     right,
     toy_problem,
 )
-from tools.bench.case import TorchCall, Values
-from tools.bench.entrants import Contender, Selection
+from tools.bench.case import Problem, TorchCall, Values
+from tools.bench.entrants import Contender, Selection, entrants
 from tools.bench.errors import BenchError
-from tools.bench.measure import Settings, measure
+from tools.bench.measure import Settings, make_set, measure
+from tools.bench.registry import all_cases
 from tools.bench.results import Result, Stage, Status
 
 TORCH = Settings(Selection((Contender.TORCH,)), rounds=4, search_rounds=2)
@@ -134,3 +135,13 @@ def test_nobody_to_measure_is_refused() -> None:
     selection = Selection((Contender.TRITON,))
     with pytest.raises(BenchError, match="none of the contenders chosen can run twice"):
         measure(toy_problem({}), NumpyMachine(), Settings(selection))
+
+
+def test_what_a_kernel_adds_to_is_cleared_before_every_launch() -> None:
+    problem = Problem(all_cases()["sum"], "f32", (97,))
+    machine = NumpyMachine()
+    values = make_set(problem, machine, 0)
+    run = entrants(problem, machine, Selection((Contender.PHOBOS,)))[0].prepare()
+    for _ in range(2):
+        run(values)
+        assert values.O[0] == pytest.approx(values.X.sum(dtype=float), abs=1e-3)
