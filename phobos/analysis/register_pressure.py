@@ -3,7 +3,8 @@
 The count follows the order of the text. ptxas may put instructions in another order, but not
 values that are needed behind a store, a barrier or a branch. Predicates have registers of their
 own, and constants are mostly part of an instruction, so neither counts; a 64-bit value takes two
-registers.
+registers. What follows from constants, parameters and special registers alone, as most addresses
+do, need not stay in a register either: ptxas computes it again where that is cheaper.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Pressure:
     """The most 32-bit registers that are alive at one time.
 
     `alive` is what the order of the text needs, `kept` what any order does: the most that are
-    alive where an instruction stays in its place.
+    alive where an instruction stays in its place, and that cannot be computed again.
     """
 
     alive: int
@@ -38,7 +39,8 @@ def register_pressure(entry: ptx.EntryOp) -> Pressure:
     """
     blocks = list(entry.body.blocks)
     alive = _alive_at_start({block: _uses_of(block) for block in blocks})
-    found = [_largest(block, alive) for block in blocks]
+    cheap = _computed_from_nothing(blocks)
+    found = [_largest(block, alive, cheap) for block in blocks]
     return Pressure(max(one.alive for one in found), max(one.kept for one in found))
 
 
@@ -49,6 +51,17 @@ def _registers(value: SSAValue) -> int:
     assert isinstance(value.type, ptx.RegisterType)
     bits = value.type.bits
     return 0 if bits == 1 else -(-bits // REGISTER_BITS)
+
+
+def _computed_from_nothing(blocks: list[Block]) -> set[SSAValue]:
+    """The values that can be computed again at any place, as no memory and no loop is in them."""
+    found: set[SSAValue] = set()
+    for block in blocks:
+        for op in block.ops:
+            is_pure = not isinstance(op, ptx.Instruction) or op.effect is Effect.NONE
+            if is_pure and found.issuperset(op.operands):
+                found.update(op.results)
+    return found
 
 
 @dataclass(frozen=True)
@@ -82,24 +95,47 @@ def _alive_at_start(uses: dict[Block, _Uses]) -> dict[Block, set[SSAValue]]:
     return alive
 
 
-def _largest(block: Block, alive: dict[Block, set[SSAValue]]) -> Pressure:
+class _Count:
+    """The values that are alive at a place, and the registers that they take."""
+
+    def __init__(self, cheap: set[SSAValue]) -> None:
+        self.cheap = cheap
+        self.values: set[SSAValue] = set()
+        self.total = self.dear = 0
+
+    def add(self, value: SSAValue) -> None:
+        """Count a value, once."""
+        if value not in self.values:
+            self.values.add(value)
+            self._change(value, 1)
+
+    def remove(self, value: SSAValue) -> None:
+        """Count a value no more."""
+        if value in self.values:
+            self.values.remove(value)
+            self._change(value, -1)
+
+    def _change(self, value: SSAValue, sign: int) -> None:
+        registers = sign * _registers(value)
+        self.total += registers
+        if value not in self.cheap:
+            self.dear += registers
+
+
+def _largest(block: Block, alive: dict[Block, set[SSAValue]], cheap: set[SSAValue]) -> Pressure:
     """The pressure of a block, from its end to its start."""
-    now: set[SSAValue] = set()
+    now = _Count(cheap)
     for successor in successors_of(block):
-        now |= alive[successor]
-    total = sum(map(_registers, now))
-    largest = kept = total
+        for value in alive[successor]:
+            now.add(value)
+    largest, kept = now.total, now.dear
     for op in reversed(list(block.ops)):
         for result in op.results:
-            if result in now:
-                now.remove(result)
-                total -= _registers(result)
+            now.remove(result)
         for operand in op.operands:
-            if operand not in now:
-                now.add(operand)
-                total += _registers(operand)
-        largest = max(largest, total)
+            now.add(operand)
+        largest = max(largest, now.total)
         if isinstance(op, ptx.Instruction) and op.effect is Effect.WRITE:
-            kept = max(kept, total)
-    unused = (argument for argument in block.args if argument not in now)
-    return Pressure(max(largest, total + sum(map(_registers, unused))), max(kept, total))
+            kept = max(kept, now.dear)
+    unused = (argument for argument in block.args if argument not in now.values)
+    return Pressure(max(largest, now.total + sum(map(_registers, unused))), max(kept, now.dear))

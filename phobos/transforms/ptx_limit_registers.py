@@ -12,8 +12,14 @@ allow. With `@launch` the number of CTAs is declared (`minnctapersm`), without i
 declares no block size, the number of registers (`maxnreg`).
 
 Kernels that say it themselves keep what they say, and those with matrix instructions are left
-to ptxas: their accumulators fill the registers anyway. A kernel whose values cannot all be in
-registers gets a warning, since ptxas will spill some to memory. Cost: about 4 us an instruction.
+to ptxas: their accumulators fill the registers anyway.
+
+A kernel whose values cannot all be in registers, in whatever order they are computed, gets a
+warning, since ptxas has to spill some to memory. Of 359 random kernels (products, elementwise
+chains, reductions, scans and transposes, for all chips) ptxas 13.0 spills in 94: there are
+warnings of 76 of these, and of none of the others. The 18 without a warning need more for what is
+not kept: loads that ptxas leaves early, and what is on the way to a result. Cost: about 4 us an
+instruction.
 """
 
 from __future__ import annotations
@@ -38,6 +44,10 @@ RESERVE = 6
 GROUP = "fallback"
 _GRANULE = 8
 """Registers of a thread are handed out in multiples of this."""
+_PARTS = 4
+"""Parts of a multiprocessor: each has a quarter of the registers, and runs whole warps."""
+_FOR_ADDRESSES = 1
+"""The least that it takes to get at memory, beside the values that are kept."""
 _MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp)
 
 
@@ -79,14 +89,14 @@ def _has_matrices(entry: ptx.EntryOp) -> bool:
 
 def _warn_of_spills(entry: ptx.EntryOp, needed: int, threads: int) -> None:
     """Warns of a kernel whose values do not fit the registers, however ptxas orders it."""
-    available = registers_for(entry.minnctapersm or 1, _whole_warps(threads))
+    available = registers_for(entry.minnctapersm or 1, threads)
     limit = min(available, entry.maxnreg or MAX_REGISTERS)
-    if needed <= limit:
+    if needed + _FOR_ADDRESSES <= limit:
         return
     tell(
         Diagnostic.warning(
-            f"a thread of `{entry.sym_name}` needs {needed} registers and has {limit}: what does"
-            " not fit is kept in memory, which is slow",
+            f"a thread of `{entry.sym_name}` keeps {needed} registers of values or more at one"
+            f" time and has {limit}: what does not fit is spilled to memory, which is slow",
             location_of(entry),
             help="use smaller tiles or more threads (@launch), or walk the tile in a loop",
             group=GROUP,
@@ -99,13 +109,12 @@ def occupancy(needed: int, threads: int, target: Chip) -> tuple[int, int]:
 
     Where not even one does, ptxas has to do with what one leaves.
     """
-    warps = _whole_warps(threads)
-    most = min(target.max_blocks_per_sm, target.max_threads_per_sm // warps)
+    most = min(target.max_blocks_per_sm, target.max_threads_per_sm // _whole_warps(threads))
     for ctas in range(max(1, most), 0, -1):
-        registers = registers_for(ctas, warps)
+        registers = registers_for(ctas, threads)
         if registers >= needed:
             return ctas, registers
-    return 1, registers_for(1, warps)
+    return 1, registers_for(1, threads)
 
 
 def _whole_warps(threads: int) -> int:
@@ -113,6 +122,8 @@ def _whole_warps(threads: int) -> int:
 
 
 def registers_for(ctas: int, threads: int) -> int:
-    """The registers of a thread with so many CTAs on a multiprocessor."""
-    share = REGISTERS_PER_SM // (ctas * threads)
+    """The registers of a thread with so many CTAs of so many threads on a multiprocessor."""
+    warps = ctas * _whole_warps(threads) // LANES_PER_WARP
+    in_a_part = -(-warps // _PARTS)
+    share = REGISTERS_PER_SM // _PARTS // (in_a_part * LANES_PER_WARP)
     return min(MAX_REGISTERS, share // _GRANULE * _GRANULE)

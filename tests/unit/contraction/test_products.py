@@ -207,7 +207,7 @@ def random_cases(count: int, seed: int = 5) -> list[Case]:
     return cases
 
 
-@pytest.mark.filterwarnings("ignore:.*needs \\d+ registers:phobos.PhobosWarning")
+@pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning")
 @pytest.mark.parametrize("case", random_cases(48), ids=lambda case: "-".join(map(str, case[:2])))
 def test_products_are_exact(case: Case) -> None:
     """Extents below a tile, odd tiles, one row, any number of warps and stages."""

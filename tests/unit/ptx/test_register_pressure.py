@@ -26,8 +26,20 @@ def test_values_count_from_where_they_are_made_to_their_last_use() -> None:
         total = build.emit(ptx.AddOp, "f32", total, value)
     build.emit_multi(ptx.StOp, "global.b32", base, total, results=())
     build.ret()
-    # The address has 64 bits; only the sum has to wait for the store.
-    assert register_pressure(kernel) == Pressure(2 + 4, 2 + 1)
+    # The address has 64 bits. Only the sum has to wait for the store: a parameter is read again.
+    assert register_pressure(kernel) == Pressure(2 + 4, 1)
+
+
+def test_what_comes_from_memory_is_kept_and_what_comes_from_parameters_is_not() -> None:
+    kernel, build = entry()
+    base = build.param(0, "u64", B64)
+    index = build.emit_multi(ptx.LdOp, "global.b32", base, results=(B32,))[0]
+    own = [build.emit(ptx.AddOp, "s64", base, 8 * step) for step in range(1, 4)]
+    found = build.emit(ptx.MadOp, "wide.s32", index, 4, base)
+    for address in (*own, found):
+        build.emit_multi(ptx.StOp, "global.b32", address, 0, results=())
+    build.ret()
+    assert register_pressure(kernel) == Pressure(2 + 2 * 3 + 1, 2)
 
 
 def test_constants_and_predicates_are_free() -> None:
@@ -58,7 +70,7 @@ def test_what_a_loop_needs_lives_through_it() -> None:
     for value in kept:
         build.emit_multi(ptx.StOp, "global.b32", base, value, results=())
     build.ret()
-    assert register_pressure(kernel) == Pressure(2 + 3 + 5 + 1, 2 + 3 + 1)  # 1 is the sum so far
+    assert register_pressure(kernel) == Pressure(2 + 3 + 5 + 1, 3 + 1)  # 1 is the sum so far
 
 
 @pytest.mark.parametrize(
@@ -74,6 +86,10 @@ def test_what_a_loop_needs_lives_through_it() -> None:
         ("sm_75", 20, 256, (4, 64)),
         ("sm_86", 20, 1024, (1, 64)),
         ("sm_90", 20, 100, (16, 32)),
+        # A multiprocessor has four parts, and a warp is in one of them.
+        ("sm_90", 120, 96, (5, 128)),
+        ("sm_90", 108, 64, (8, 128)),
+        ("sm_90", 150, 416, (1, 128)),
     ],
 )
 def test_as_many_ctas_as_leave_enough_registers(
@@ -89,7 +105,7 @@ kernel twice(x: tensor<f32>[N], out: tensor<f32>[N]) {
   out[0 :+ 65536] = t + sum<over 0>(t)
 }
 """
-    with pytest.warns(phobos.PhobosWarning, match=r"registers and has 255(.|\n)*\[-W fallback\]"):
+    with pytest.warns(phobos.PhobosWarning, match=r"time and has 255: (.|\n)*\[-W fallback\]"):
         phobos.compile(source, cache=False)
 
 
@@ -101,5 +117,5 @@ kernel twice(x: tensor<f32>[N], out: tensor<f32>[N]) {
   out[0 :+ 16384] = t + sum<over 0>(t)
 }
 """
-    with pytest.warns(phobos.PhobosWarning, match="registers and has 32"):
+    with pytest.warns(phobos.PhobosWarning, match="time and has 32: "):
         phobos.compile(source, cache=False)
