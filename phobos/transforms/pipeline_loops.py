@@ -133,7 +133,9 @@ def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
         if not isinstance(load, tile.LoadOp) or not isinstance(buffer, memref.AllocaOp):
             continue
         readers = [use.operation for use in buffer.memref.uses if use.operation is not op]
-        only_dots = all(isinstance(r, DotOp) and r.parent is body for r in readers)
+        only_dots = readers != [] and all(
+            isinstance(r, DotOp) and r.parent is body for r in readers
+        )
         single = len(list(load.result.uses)) == 1
         local = load.parent is body and buffer.parent is body and not tile.is_shared(load.mem)
         if only_dots and single and local and _place_is_computable(load, body):

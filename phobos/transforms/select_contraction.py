@@ -85,12 +85,15 @@ class SelectContractionPass(ModulePass):
 
 
 def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
-    lanes, warp_bits = thread_bits(threads_of(kernel))
+    threads = threads_of(kernel)
+    lanes, warp_bits = thread_bits(threads)
+    # The instructions want all lanes of each warp that gets to them, also of the last one.
+    has_whole_warps = lanes == LANE_BITS and threads % (1 << LANE_BITS) == 0
     m, n = _extents(op.c)[-2:]
     asked = _asked(op, kernel, target)
     for position, axis in ((0, -1), (1, -2)):
         op.operands[position] = _zero_beyond(op, op.operands[position], axis)
-    form, row = _matrix_product(op, asked, target) if lanes == LANE_BITS else (None, None)
+    form, row = _matrix_product(op, asked, target) if has_whole_warps else (None, None)
     if form is None or row is None:
         if _operand_names(op)[0] in SMALL_FLOATS:
             _convert_operands(op, f16)

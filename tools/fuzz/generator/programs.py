@@ -1,0 +1,68 @@
+"""Whole programs: a kernel with its parameters, and what it is launched on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from phobos.frontend import parse
+from phobos.frontend.printer import print_program
+from tools.fuzz.generator.inputs import make_array
+from tools.fuzz.generator.statements import TileProgram
+from tools.fuzz.generator.thread_statements import ThreadProgram
+from tools.fuzz.generator.writer import Writer
+from tools.fuzz.scalars import Array
+
+CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+_THREADS = (32, 32, 64, 64, 96, 128, 33, 48, 7)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program and a launch of it."""
+
+    seed: int
+    source: str
+    arguments: dict[str, Array | int | float | bool]
+    grid: tuple[int, int, int]
+    chip: str
+    index_bits: int
+    kind: str = field(default="tile")
+
+
+def generate(seed: int, chip: str | None = None) -> Case:
+    """The program of a seed; the same one on every machine."""
+    choose = np.random.default_rng([seed, 7])
+    threads = int(choose.choice(_THREADS))
+    grid = (int(choose.integers(1, 4)), int(choose.integers(1, 3)))
+    writer = Writer(seed, threads, grid)
+    is_tile = bool(choose.random() < 0.6)
+    program = TileProgram(writer) if is_tile else ThreadProgram(writer)
+    program.write()
+    arrays = {
+        tensor.name: make_array(writer.numbers, tensor.type, tensor.extents, tensor.content)
+        for tensor in writer.tensors
+    }
+    numbers = {parameter.name: parameter.value for parameter in writer.scalars}
+    return Case(
+        seed,
+        _printed(_text(writer)),
+        {**arrays, **numbers},
+        (*grid, 1),
+        chip or CHIPS[seed % len(CHIPS)],
+        int(choose.choice([32, 32, 32, 64])),
+        "tile" if is_tile else "thread",
+    )
+
+
+def _printed(text: str) -> str:
+    """The text in the layout of the printer, which leaves out parentheses that do nothing."""
+    return print_program(parse(text, "generated.ph"))
+
+
+def _text(writer: Writer) -> str:
+    tensors = [f"{t.name}: tensor<{t.type}>[{', '.join(t.dims)}]" for t in writer.tensors]
+    numbers = [f"{parameter.name}: {parameter.type}" for parameter in writer.scalars]
+    head = f"@launch({writer.threads})\nkernel k({', '.join(tensors + numbers)}) {{"
+    return "\n".join([*writer.functions, head, *writer.lines, "}", ""])

@@ -1,0 +1,194 @@
+"""Writing a program line by line: parameters, names and blocks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import numpy as np
+
+from tools.fuzz.generator.inputs import CONTENTS, make_number
+from tools.fuzz.generator.terms import (
+    BYTES,
+    UNIFORM,
+    VARYING,
+    WHOLE_LIMITS,
+    ScalarParameter,
+    Shape,
+    TensorParameter,
+    Term,
+    Variable,
+)
+from tools.fuzz.scalars import BOOL, INDEX, integer_limits, is_float
+
+Drawn = TypeVar("Drawn")
+MAX_TENSORS = 8
+
+
+class Writer:
+    """The state of a program under construction."""
+
+    def __init__(self, seed: int, threads: int, grid: tuple[int, int]) -> None:
+        self.random = random.Random(seed)
+        self.numbers = np.random.default_rng(seed)
+        self.threads, self.grid = threads, grid
+        self.tensors: list[TensorParameter] = []
+        self.scalars: list[ScalarParameter] = []
+        self.functions: list[str] = []
+        self.lines: list[str] = []
+        self.variables: list[Variable] = []
+        self.flow = UNIFORM
+        self._count = 0
+
+    # Choice --------------------------------------------------------------------------------------
+
+    def chance(self, probability: float) -> bool:
+        """Whether a coin with this probability falls so."""
+        return self.random.random() < probability
+
+    def pick(self, choices: Sequence[Drawn]) -> Drawn:
+        """One of several."""
+        return self.random.choice(choices)
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing has."""
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    # Lines ---------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        """A line of the kernel's body."""
+        self.lines.append(text)
+
+    @contextmanager
+    def block(self, head: str, flow: int | None = None) -> Iterator[None]:
+        """A block behind a head; names of the block are gone after it."""
+        self.line(head + " {")
+        known, before = len(self.variables), self.flow
+        self.flow = max(before, UNIFORM if flow is None else flow)
+        yield
+        del self.variables[known:]
+        self.flow = before
+        self.line("}")
+
+    def branches(
+        self, condition: Term, then: Callable[[], None], otherwise: Callable[[], None] | None
+    ) -> None:
+        """An `if` with one or two blocks."""
+        with self.block(f"if {condition.text}", condition.level):
+            then()
+        if otherwise is not None:
+            self.lines.pop()
+            with self.block("} else", condition.level):
+                otherwise()
+
+    # Names ---------------------------------------------------------------------------------------
+
+    def declare(self, value: Term, *, is_mutable: bool, written_type: str = "") -> Variable:
+        """A variable with a value."""
+        name = self.fresh("v" if is_mutable else "c")
+        word = "var" if is_mutable else "let"
+        self.line(f"{word} {name}{written_type} = {value.text}")
+        level = value.level if not is_mutable else max(value.level, self.flow)
+        cap = level if not is_mutable or self.chance(0.5) else VARYING
+        size = None if is_mutable else value.size
+        term = Term(name, value.type, value.shape, cap, size, value.is_exact)
+        variable = Variable(term, is_mutable, cap, value.is_exact)
+        self.variables.append(variable)
+        return variable
+
+    def known(
+        self, type_: str | None, shape: Shape | None, level: int, *, is_mutable: bool = False
+    ) -> list[Variable]:
+        """The variables of a type and shape that differ no further than asked."""
+        return [
+            variable
+            for variable in self.variables
+            if (type_ is None or variable.term.type == type_)
+            and variable.term.shape == shape
+            and variable.term.level <= level
+            and (variable.is_mutable or not is_mutable)
+        ]
+
+    # Parameters ----------------------------------------------------------------------------------
+
+    def input(self, type_: str, extents: Shape) -> TensorParameter:
+        """A tensor to read, of a type and about these extents; often one that there is."""
+        fitting = [
+            tensor
+            for tensor in self.tensors
+            if tensor.is_input and tensor.type == type_ and len(tensor.extents) == len(extents)
+        ]
+        if fitting and (self.chance(0.7) or len(self.tensors) >= MAX_TENSORS):
+            return self.pick(fitting)
+        chosen = tuple(max(1, extent + self.random.randint(-3, 4)) for extent in extents)
+        content = "whole" if type_ in BYTES else self.pick(CONTENTS)
+        return self.tensor("x", type_, chosen, content, is_input=True)
+
+    def tensor(
+        self, stem: str, type_: str, extents: Shape, content: str, *, is_input: bool
+    ) -> TensorParameter:
+        """A new tensor parameter; its extents are names or numbers."""
+        dims = tuple(str(extent) if self.chance(0.35) else self._dim(extent) for extent in extents)
+        made = TensorParameter(self.fresh(stem), type_, dims, extents, content, is_input)
+        self.tensors.append(made)
+        return made
+
+    def _dim(self, extent: int) -> str:
+        """A name for an extent: one that has it already, or a new one."""
+        for tensor in self.tensors:
+            for name, known in zip(tensor.dims, tensor.extents, strict=True):
+                if known == extent and not name.isdigit() and self.chance(0.5):
+                    return name
+        return self.fresh("N")
+
+    def extents(self) -> list[Term]:
+        """The extents that have names, as values."""
+        names = {dim for tensor in self.tensors for dim in tensor.dims if not dim.isdigit()}
+        return [Term(name, INDEX) for name in sorted(names)]
+
+    def scalar_parameter(self, type_: str) -> Term:
+        """A number that the kernel takes; often one that there is."""
+        fitting = [parameter for parameter in self.scalars if parameter.type == type_]
+        if not fitting or (len(self.scalars) < 4 and self.chance(0.3)):
+            value = make_number(self.numbers, type_)
+            fitting = [ScalarParameter(self.fresh("p"), type_, value)]
+            self.scalars += fitting
+        chosen = self.pick(fitting)
+        size = None
+        if is_float(type_) and float(chosen.value).is_integer() and abs(chosen.value) <= 4:
+            size = 4.0
+        return Term(chosen.name, type_, size=size)
+
+    # Literals ------------------------------------------------------------------------------------
+
+    def literal(self, type_: str) -> Term:
+        """A literal that is of a type where it meets one."""
+        if type_ == BOOL:
+            return Term(self.pick(("true", "false")), BOOL)
+        if not is_float(type_):
+            return Term(self._whole(type_), type_)
+        if self.chance(0.7) or type_ in BYTES:
+            number = self.random.randint(-4, 4)
+            return Term(str(number) if number >= 0 else f"({number})", type_, size=4.0)
+        return Term(self.pick(("0.5", "1.5", "0.1", "3e-3", "(-2.25)", "100.0")), type_)
+
+    def _whole(self, type_: str) -> str:
+        low, high = integer_limits("i8" if type_ == INDEX else type_)
+        if self.chance(0.8) or type_ == INDEX:
+            low, high = max(low, -3), 9
+        number = self.pick((low, high, self.random.randint(low, high), 1, 2))
+        return str(number) if number >= 0 else f"({number})"
+
+    def typed_literal(self, type_: str) -> Term:
+        """A literal with a conversion, which is of its type wherever it stands."""
+        plain = self.literal(type_)
+        text = plain.text if type_ == BOOL else f"{type_}({plain.text})"
+        return Term(text, type_, size=plain.size)
+
+    def whole_limit(self, type_: str) -> float:
+        """Up to where whole numbers of a float type are exact."""
+        return WHOLE_LIMITS.get(type_, 0.0)
