@@ -344,3 +344,6 @@ _RULES: dict[str, AttributeRule] = {
     "swizzle": AttributeRule("@swizzle", _flag),
     "fast_math": AttributeRule("@fast_math", _flag),
 }
+
+ATTRIBUTE_NAMES = frozenset(_RULES)
+"""The attributes that a kernel may have."""

@@ -172,7 +172,9 @@ class ExpressionParser(Cursor):
             node = self._parse_group()
         elif kind in _LITERALS:
             self.advance()
-            node = _LITERALS[kind](start.text, self.place(start))
+            place = self.place(start)
+            self.sources.remember(start.line, start.column, place)
+            node = _LITERALS[kind](start.text, place)
         else:
             self.fail_expected("an expression", help=self._operand_help())
         while self.kind in _POSTFIX:

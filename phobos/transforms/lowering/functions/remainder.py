@@ -52,7 +52,7 @@ def _reduced(code: FloatCode, sizes: Sequence[tuple[SSAValue, SSAValue]]) -> lis
     """Each a modulo its b, both above 0 or a = 0 and b = 1."""
     build = code.low.build
     start = [a for a, _ in sizes]
-    head = build.block([a.type for a in start], "remainder")
+    head = build.block([code.kind.register] * len(start), "remainder")
     done = build.block((), "reduced")
     build.bra(head, *start)
     build.at(head)
