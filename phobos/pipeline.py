@@ -29,6 +29,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-unroll-loops",  # copies what is proven of accesses along
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-assign-layouts",
+        "ph-expand-wmma",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
         "ph-expand-scans",
         "ph-pipeline-loops",  # while loads and buffers of a loop are still in sight
@@ -55,6 +56,7 @@ _LOCATIONS = {
     "ph-unroll-loops": ("unroll_loops", "UnrollLoopsPass"),
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
+    "ph-expand-wmma": ("expand_wmma", "ExpandWmmaPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
     "ph-expand-scans": ("expand_scans", "ExpandScansPass"),
     "ph-pipeline-loops": ("pipeline_loops", "PipelineLoopsPass"),

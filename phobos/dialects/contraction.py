@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     TensorType,
     UnitAttr,
+    VectorType,
     f16,
     f32,
     f64,
@@ -78,8 +79,8 @@ OPERAND_FORMS: dict[str, OperandForm] = {
 class Instruction:
     """What a contraction is made of, and how warps share the result tile.
 
-    `name` is `fma` (multiply-adds of single elements) or `mma`; `shape` is (M, N, K) of one
-    `mma`, or what one thread holds side by side for `fma` with K = 1; `a` and `b` name the
+    `name` is `fma` (multiply-adds of single elements), `mma` or `wmma`; `shape` is (M, N, K) of one
+    instruction, or what one thread holds side by side for `fma` with K = 1; `a` and `b` name the
     operands (`OPERAND_FORMS`), `accumulator` is the PTX type of the sum; `warps` the warps along
     M and N.
     """
@@ -98,7 +99,7 @@ class Instruction:
         return f"{self.name} m{m}n{n}k{k} {operands} {self.accumulator} warps {along_m}x{along_n}"
 
 
-_TEXT = re.compile(r"(fma|mma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+) warps (\d+)x(\d+)")
+_TEXT = re.compile(r"(fma|mma|wmma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+) warps (\d+)x(\d+)")
 
 
 @irdl_attr_definition
@@ -155,16 +156,16 @@ class DotOp(IRDLOperation):
 
     Bytes are signed unless an operand is marked `unsigned`; the two 8-bit floats mix.
     Axes before the last two have extent 1. `a` and `b` are tiles, or shared buffers of the same
-    shape (rounded up to powers of two). The sum runs over K in ascending order of the
-    instruction's steps.
+    shape (rounded up to powers of two); `c` is a tile, or a vector of `wmma` fragments. The sum
+    runs over K in ascending order of the instruction's steps.
     """
 
     name = "tile.dot"
 
     a = operand_def()
     b = operand_def()
-    c = operand_def(TensorType)
-    result = result_def(TensorType)
+    c = operand_def()
+    result = result_def()
     instruction = opt_prop_def(InstructionAttr)
     unsigned_a = opt_prop_def(UnitAttr)
     unsigned_b = opt_prop_def(UnitAttr)
@@ -180,15 +181,18 @@ class DotOp(IRDLOperation):
 
     def verify_(self) -> None:
         """Refuses operands whose shapes or element types do not go together."""
-        shapes = [_shape(value) for value in (self.a, self.b, self.c)]
-        if any(len(shape) != len(shapes[2]) or len(shape) < 2 for shape in shapes):
+        in_fragments = isinstance(self.c.type, VectorType)
+        summed = () if in_fragments else (self.c,)
+        shapes = [_shape(value) for value in (self.a, self.b, *summed)]
+        if any(len(shape) != len(shapes[0]) or len(shape) < 2 for shape in shapes):
             raise VerifyException("tile.dot takes tiles of one rank, at least 2")
         if any(extent != 1 for shape in shapes for extent in shape[:-2]):
             raise VerifyException("tile.dot: axes before the last two have extent 1")
-        a, b, c = shapes
         are_tiles = isinstance(self.a.type, TensorType) and isinstance(self.b.type, TensorType)
-        if are_tiles and ((a[-2], b[-1]) != c[-2:] or a[-1] != b[-2]):
-            raise VerifyException(f"tile.dot: {a} x {b} does not give {c}")
+        if are_tiles and not in_fragments:
+            a, b, c = shapes
+            if (a[-2], b[-1]) != c[-2:] or a[-1] != b[-2]:
+                raise VerifyException(f"tile.dot: {a} x {b} does not give {c}")
         element, other = _element(self.a), _element(self.b)
         sums = accumulators_of(element, other)
         if not sums:
@@ -208,5 +212,5 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _element(value: SSAValue) -> Attribute:
-    assert isinstance(value.type, TensorType | MemRefType)
-    return cast("TensorType | MemRefType", value.type).element_type
+    assert isinstance(value.type, TensorType | MemRefType | VectorType)
+    return cast("TensorType | MemRefType | VectorType", value.type).element_type

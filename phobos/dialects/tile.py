@@ -54,6 +54,7 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 from phobos.dialects.contraction import DotOp, InstructionAttr
 from phobos.dialects.debugging import DEBUGGING
 from phobos.dialects.elementwise import ELEMENTWISE, MORE
+from phobos.dialects.fragments import FRAGMENTS
 from phobos.dialects.gathering import GATHERING
 from phobos.dialects.scanning import SCANNING
 from phobos.dialects.shaping import (
@@ -481,6 +482,7 @@ Tile = Dialect(
         *GATHERING,
         *SCANNING,
         *STAGING,
+        *FRAGMENTS,
         DotOp,
     ],
     [AxesAttr, InstructionAttr, LayoutAttr, SharedAttr, SharedLayoutAttr],

@@ -28,4 +28,6 @@ def needs_wide_index(module: ModuleOp, chip_name: str) -> bool:
     if not chip(chip_name).has_cp_async:
         return False
     forms = (kernel.attributes.get(_TENSORCORE) for kernel in kernels(module))
-    return any(isinstance(form, StringAttr) and form.data != _STAYS_NARROW for form in forms)
+    return any(
+        isinstance(form, StringAttr) and form.data.split()[:1] != [_STAYS_NARROW] for form in forms
+    )

@@ -21,6 +21,8 @@ MAX_CTAS = 32
 MAX_REGISTERS = 255
 BARE_PIPELINE = -1
 _TENSOR_CORE_FORMS = ("wmma", "sync", "f16", "bf16", "tf32", "tf32x3")
+_BY_WMMA = ("f16", "bf16", "tf32")
+"""What f32 operands of `wmma` products can be rounded to; f16 if nothing is named."""
 _AXES = ("x", "y", "z")
 
 Overrides = Mapping[str, int | float]
@@ -307,22 +309,31 @@ def _pipeline(context: AttributeContext, attribute: ast.Attribute) -> None:
 
 
 def _tensorcore(context: AttributeContext, attribute: ast.Attribute) -> None:
-    args = _positional(context, attribute, 1)
+    args = _positional(context, attribute, 2)
     if args is None:
         return
-    if not args:
-        context.settings.tensorcore = ""
-        return
-    form = args[0].name if isinstance(args[0], ast.Name) else None
-    if form not in _TENSOR_CORE_FORMS:
-        help = None if form is None else did_you_mean(form, _TENSOR_CORE_FORMS)
+    words = [_tensorcore_form(context, argument) for argument in args]
+    if len(words) == 2 and None not in words and not (words[0] == "wmma" and words[1] in _BY_WMMA):
         context.checker.error(
-            args[0].span,
-            "`@tensorcore` has no such form",
-            help=help or f"the forms are {', '.join(_TENSOR_CORE_FORMS)}",
+            args[1].span,
+            "`@tensorcore` takes one form, or `wmma` and what f32 operands are rounded to",
+            help=f"as in {', '.join(f'`@tensorcore(wmma, {form})`' for form in _BY_WMMA)}",
         )
-        return
-    context.settings.tensorcore = form
+    context.settings.tensorcore = " ".join(word for word in words if word is not None)
+
+
+def _tensorcore_form(context: AttributeContext, argument: ast.Expression) -> str | None:
+    """One word in the brackets of `@tensorcore`; None after an error."""
+    form = argument.name if isinstance(argument, ast.Name) else None
+    if form in _TENSOR_CORE_FORMS:
+        return form
+    help = None if form is None else did_you_mean(form, _TENSOR_CORE_FORMS)
+    context.checker.error(
+        argument.span,
+        "`@tensorcore` has no such form",
+        help=help or f"the forms are {', '.join(_TENSOR_CORE_FORMS)}",
+    )
+    return None
 
 
 def _flag(context: AttributeContext, attribute: ast.Attribute) -> None:

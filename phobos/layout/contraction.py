@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from phobos.layout.algebra import transpose
-from phobos.layout.build import LANE, REGISTER, WARP, ceil_pow2, cover, log2
+from phobos.layout.build import LANE, LANE_BITS, OFFSET, REGISTER, WARP, ceil_pow2, cover, log2
 from phobos.layout.fragments import mma_a, mma_b, mma_c
 from phobos.layout.linear import LinearLayout
 from phobos.layout.shared import HARDWARE_PHASES, hardware_swizzle, row_major
 
 MAX_SWIZZLE_BYTES = 128
 MIN_SWIZZLE_BYTES = 32
+MAX_PIECE_VECTOR = 4
 THREAD_EDGE = 4
 """Elements along M and along N that a thread of the multiply-add path holds side by side."""
 
@@ -66,6 +67,71 @@ def mma_contraction(
         b=cover(mma_b(piece_k, packed), (k, n), [(1, along_n), (None, along_m)], (0, 1)),
         c=cover(mma_c(piece_m), (m, n), [(1, along_n), (0, along_m)]),
     )
+
+
+@lru_cache(maxsize=256)
+def wmma_contraction(
+    sizes: tuple[int, int, int], shape: tuple[int, int, int], warps: tuple[int, int]
+) -> Contraction:
+    """Layouts for `wmma` of `shape`: of A and B where each piece starts, of C all elements.
+
+    Which lane holds what of a piece is not known: C is as `wmma_piece` reads it back.
+
+    >>> str(wmma_contraction((32, 32, 16), (16, 16, 16), (1, 2)).b)
+    'register=[] lane=[[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]] warp=[[0, 16]] -> [16, 32]'
+    """
+    (m, n, k), (piece_m, piece_n, piece_k) = sizes, shape
+    along_m, along_n = warps
+
+    def start(rows: int, columns: int) -> LinearLayout:
+        nowhere = [(0, 0)] * LANE_BITS
+        return LinearLayout.from_bases({REGISTER: [], LANE: nowhere}, (rows, columns))
+
+    return Contraction(
+        a=cover(start(piece_m, piece_k), (m, k), [(None, along_n), (0, along_m)]),
+        b=cover(start(piece_k, piece_n), (k, n), [(1, along_n), (None, along_m)], (0, 1)),
+        c=cover(wmma_piece(piece_m, piece_n), (m, n), [(1, along_n), (0, along_m)]),
+    )
+
+
+def wmma_piece(m: int, n: int) -> LinearLayout:
+    """Which lane takes what of a piece that lies in shared memory row by row: (M, N).
+
+    A lane has vectors of up to four, and neighbouring lanes neighbouring vectors.
+
+    >>> str(wmma_piece(8, 8))
+    'register=[[0, 1]] lane=[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]] -> [8, 8]'
+    """
+    numbers = range(log2(m * n))
+    places = [(0, 1 << i) if 1 << i < n else ((1 << i) // n, 0) for i in numbers]
+    near = min(log2(MAX_PIECE_VECTOR), len(places) - LANE_BITS)
+    far = near + LANE_BITS
+    registers = places[:near] + places[far:]
+    return LinearLayout.from_bases({REGISTER: registers, LANE: places[near:far]}, (m, n))
+
+
+def wmma_buffer(
+    shape: tuple[int, int], piece: tuple[int, int], *, transposed: bool
+) -> LinearLayout:
+    """The shared layout of an operand that `wmma` loads: panels as wide as one piece.
+
+    Rows of a panel follow each other without a gap, so that a piece is one block of memory. Rows
+    run along the last axis, along the first one if `transposed`.
+
+    >>> str(wmma_buffer((2, 4), (2, 2), transposed=False))
+    'offset=[[0, 1], [1, 0], [0, 2]] -> [2, 4]'
+    """
+    sizes = tuple(ceil_pow2(extent) for extent in shape)
+    along = 0 if transposed else 1
+
+    def unit(axis: int, bit: int) -> tuple[int, int]:
+        return (1 << bit, 0) if axis == 0 else (0, 1 << bit)
+
+    width = log2(min(piece[along], sizes[along]))
+    inside = [unit(along, bit) for bit in range(width)]
+    across = [unit(1 - along, bit) for bit in range(log2(sizes[1 - along]))]
+    panels = [unit(along, bit) for bit in range(width, log2(sizes[along]))]
+    return LinearLayout.from_bases({OFFSET: inside + across + panels}, sizes)
 
 
 @lru_cache(maxsize=256)

@@ -48,7 +48,13 @@ from phobos.ir.rewrite import retype
 from phobos.layout import LinearLayout, elementwise_layout, slice_layout
 from phobos.layout.algebra import pad_to_pow2, reshape, transpose
 from phobos.layout.build import thread_bits
-from phobos.layout.contraction import Contraction, fma_contraction, lift, mma_contraction
+from phobos.layout.contraction import (
+    Contraction,
+    fma_contraction,
+    lift,
+    mma_contraction,
+    wmma_contraction,
+)
 from phobos.layout.fragments import REGISTER_BITS
 from phobos.layout.scan import plan_scan, scan_layout
 
@@ -112,7 +118,7 @@ def assign_layouts(kernel: gpu.FuncOp) -> None:
                 _bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
             case ScanOp():
                 _bridge_scan(op, threads_of(kernel))
-            case DotOp():
+            case DotOp() if not loads_operands(op):
                 wanted = contraction_of(op, threads_of(kernel))
                 _bridge_operand(op, wanted.a, 0)
                 _bridge_operand(op, wanted.b, 1)
@@ -254,22 +260,30 @@ def operand_packing(instruction: Instruction) -> int:
     return max(1, REGISTER_BITS // OPERAND_FORMS[instruction.a].bits)
 
 
+def loads_operands(op: DotOp) -> bool:
+    """Whether the instruction loads its operands from memory itself."""
+    return op.instruction is not None and op.instruction.data.name == "wmma"
+
+
 def contraction_of(op: DotOp, threads: int) -> Contraction:
     """The layouts that a contraction's instruction asks for."""
     if op.instruction is None:
         raise error_at(op, "this contraction has no instruction: run ph-select-contraction first")
     chosen = op.instruction.data
-    a, c = op.a.type, op.c.type
+    a, b = op.a.type, op.b.type
     assert isinstance(a, TensorType | MemRefType)
-    assert isinstance(c, TensorType)
-    *_, m, n = c.get_shape()
-    k = a.get_shape()[-1]
-    if chosen.name == "mma":
-        packed = operand_packing(chosen)
-        layouts = mma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
-    else:
-        layouts = fma_contraction((m, n, k), thread_bits(threads)[0], chosen.warps)
-    rank = len(c.get_shape())
+    assert isinstance(b, TensorType | MemRefType)
+    *lead, m, k = a.get_shape()
+    n = b.get_shape()[-1]
+    match chosen.name:
+        case "mma":
+            packed = operand_packing(chosen)
+            layouts = mma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
+        case "wmma":
+            layouts = wmma_contraction((m, n, k), chosen.shape, chosen.warps)
+        case _:
+            layouts = fma_contraction((m, n, k), thread_bits(threads)[0], chosen.warps)
+    rank = len(lead) + 2
     return Contraction(*(lift(layout, rank) for layout in (layouts.a, layouts.b, layouts.c)))
 
 

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from phobos.dialects.contraction import OPERAND_FORMS
-from phobos.dialects.ptx.matrix import MMA_SHAPES, MmaShape
+from phobos.dialects.ptx.matrix import MMA_SHAPES, WMMA_SHAPES, MmaShape, WmmaShape
 from phobos.layout import fragments
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip
@@ -48,6 +48,9 @@ ASKED: dict[str, Form] = {
     "tf32x3": Form("tf32x3", "tf32x3"),
 }
 """What `@tensorcore(..)` names, empty without brackets -> what f32 operands are multiplied as."""
+
+WMMA = "wmma"
+"""The form of `@tensorcore` that loads operands by `wmma`; alone, or in front of another form."""
 
 NEEDED = {"tf32x3": "has_tf32"}
 """What `@tensorcore(..)` names -> what a chip must have to compile it at all."""
@@ -101,3 +104,16 @@ def _rows(a: str, b: str, accumulator: str) -> tuple[MmaShape, ...]:
     rows = [row for row in MMA_SHAPES if (row.a, row.b, row.accumulator) == (a, b, accumulator)]
     there = [row for row in rows if (row.m, row.n, row.k) in known]
     return tuple(sorted(there, key=lambda row: (row.k, row.m), reverse=True))
+
+
+def wmma_for(
+    target: Chip, form: Form, accumulator: str, sizes: tuple[int, int, int]
+) -> WmmaShape | None:
+    """The squarest `wmma` of a chip whose pieces fill a tile of these sizes; None if none does."""
+    m, n, k = sizes
+    for row in WMMA_SHAPES:
+        is_of_types = form.a == form.b == row.element and row.accumulator == accumulator
+        fits = row.m <= m and row.n <= n and row.k <= k
+        if is_of_types and fits and target.has(row.needs):
+            return row
+    return None

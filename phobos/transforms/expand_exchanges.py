@@ -111,14 +111,14 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
         shared = lift(buffer, rank)
     else:
         shared = plan_exchange(source, target, size).shared
-    zero, buffer_op, store = _store_to_buffer(op, op.value, shared)
-    insert_before(_outside_loops(op, op.value), [zero, buffer_op, store])
+    zero, buffer_op, store = store_to_buffer(op, op.value, shared)
+    insert_before(outside_loops(op, op.value), [zero, buffer_op, store])
     dot.operands[use.index] = buffer_op.memref
     op.detach()
     op.erase()
 
 
-def _outside_loops(op: Operation, value: SSAValue) -> Operation:
+def outside_loops(op: Operation, value: SSAValue) -> Operation:
     """The outermost loop around `op` that `value` does not change in, or `op` itself."""
     place = op
     loop = op.parent_op()
@@ -129,9 +129,10 @@ def _outside_loops(op: Operation, value: SSAValue) -> Operation:
     return place
 
 
-def _store_to_buffer(
+def store_to_buffer(
     op: Operation, value: SSAValue, shared: LinearLayout
 ) -> tuple[arith.ConstantOp, memref.AllocaOp, tile.StoreOp]:
+    """A buffer for a tile and the store into it, which the caller inserts in this order."""
     assert isinstance(value.type, TensorType)
     layout = tile.SharedLayoutAttr(shared)
     buffer_type = MemRefType(value.type.element_type, shared.shape, layout, tile.SHARED)
@@ -159,7 +160,7 @@ def through_shared(
     `behind` are ops on the loaded tile, the last of which gives what `op` gave; they take the
     load's result as their first operand.
     """
-    zero, buffer, store = _store_to_buffer(op, value, shared)
+    zero, buffer, store = store_to_buffer(op, value, shared)
     insert_before(op, [zero, buffer, store])
     load = tile.LoadOp(buffer.memref, [zero.result] * shared.rank, loaded)
     result = load.result

@@ -36,6 +36,7 @@ from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, GridBarrierOp
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
 from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
 from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
@@ -156,6 +157,8 @@ def _accesses(op: Operation, threads: int) -> list[_Access]:
                 for operand in (op.a, op.b)
                 if tile.is_shared(operand)
             ]
+        case ToFragmentsOp() | FromFragmentsOp():
+            return [] if op.scratch is None else [_of_memory(op.scratch, write=True, element=None)]
         case memref.LoadOp() if tile.is_shared(op.memref):
             return [_of_point(op.memref, write=False)]
         case memref.StoreOp() if tile.is_shared(op.memref):

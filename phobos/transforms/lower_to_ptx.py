@@ -84,6 +84,7 @@ _FAMILIES = (
     "collectives",
     "folds",
     "dots",
+    "fragments",
     "math_instructions",
     "functions",
     "runs",

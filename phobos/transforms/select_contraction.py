@@ -40,22 +40,25 @@ from xdsl.passes import ModulePass
 
 from phobos.dialects import elementwise, tile
 from phobos.dialects.contraction import DotOp, Instruction, InstructionAttr
-from phobos.dialects.ptx.matrix import MmaShape
+from phobos.dialects.ptx.matrix import MmaShape, WmmaShape
 from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
-from phobos.ir.kernel import kernels, threads_of
+from phobos.ir.kernel import index_bits_of, kernels, threads_of
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
 from phobos.layout.contraction import THREAD_EDGE, split_warps
+from phobos.record import Record, record
 from phobos.targets.ptx.chips import CHIPS, Chip, chip
 from phobos.transforms.contraction_forms import (
     ASKED,
     NEEDED,
     SMALL_FLOATS,
+    WMMA,
     Form,
     forms,
     mma_for,
     operand_name,
+    wmma_for,
 )
 
 TENSORCORE = "phobos.tensorcore"
@@ -93,31 +96,38 @@ def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
     asked = _asked(op, kernel, target)
     for position, axis in ((0, -1), (1, -2)):
         op.operands[position] = _zero_beyond(op, op.operands[position], axis)
-    form, row = _matrix_product(op, asked, target) if has_whole_warps else (None, None)
-    if form is None or row is None:
+    product = _matrix_product(op, asked, target) if has_whole_warps else None
+    if product is None:
         if _operand_names(op)[0] in SMALL_FLOATS:
             _convert_operands(op, f16)
         op.instruction = InstructionAttr(_multiply_add(op, m, n, 1 << warp_bits))
         return
+    name, form, row = product
     if form.converted is not None:
         _convert_operands(op, form.converted)
     warps = _split(op, m, n, 1 << warp_bits, (row.m, row.n))
     op.instruction = InstructionAttr(
-        Instruction("mma", (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps)
+        Instruction(name, (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps)
     )
 
 
 def _matrix_product(
-    op: DotOp, asked: str | None, target: Chip
-) -> tuple[Form | None, MmaShape | None]:
-    """The best form of the operands that the chip has a shape for."""
+    op: DotOp, asked: _Asked, target: Chip
+) -> tuple[str, Form, MmaShape | WmmaShape] | None:
+    """The instruction, the best form of the operands that the chip has a shape for, and that."""
     total = operand_name(_element(op.c))
+    m, n = (ceil_pow2(extent) for extent in _extents(op.c)[-2:])
     depth = ceil_pow2(_extents(op.a)[-1])
-    for form in forms(*_operand_names(op), asked):
+    options = forms(*_operand_names(op), asked.rounding)
+    for form in options if asked.by_wmma else ():
+        piece = wmma_for(target, form, total, (m, n, depth))
+        if piece is not None:
+            return "wmma", form, piece
+    for form in options:
         row = mma_for(target, form, total, depth)
         if row is not None:
-            return form, row
-    return None, None
+            return "mma", form, row
+    return None
 
 
 def _operand_names(op: DotOp) -> tuple[str, str]:
@@ -127,17 +137,29 @@ def _operand_names(op: DotOp) -> tuple[str, str]:
     )
 
 
-def _asked(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> str | None:
-    """What `@tensorcore` says in brackets, empty without brackets; None without the attribute."""
+@record
+class _Asked(Record):
+    """What `@tensorcore` says: what f32 operands are rounded to (None: not at all), and by wmma."""
+
+    rounding: str | None = None
+    by_wmma: bool = False
+
+
+def _asked(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> _Asked:
     found = kernel.attributes.get(TENSORCORE)
     if not isinstance(found, StringAttr):
-        return None
-    asked = found.data
+        return _Asked()
+    words = found.data.split()
+    by_wmma = words[:1] == [WMMA]
+    asked = " ".join(words[1:] if by_wmma else words)
     if asked not in ASKED:
+        raise error_at(op, f"`{found.data}` is no form of @tensorcore")
+    if by_wmma and index_bits_of(op) != 32:
         raise error_at(
             op,
-            f"@tensorcore({asked}) is not supported yet",
-            help="use @tensorcore, @tensorcore(tf32) or @tensorcore(bf16)",
+            "@tensorcore(wmma) is for modules with 32-bit indices, and this one has 64-bit ones",
+            help="use @tensorcore(sync), or compile without `--index-bits 64` and apart from"
+            " kernels that need 64 bits",
         )
     if not target.has(NEEDED.get(asked)):
         first = next(one.name for one in CHIPS.values() if one.has(NEEDED[asked]))
@@ -146,7 +168,7 @@ def _asked(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> str | None:
             f"@tensorcore({asked}) needs {first} or newer, and this is compiled for {target.name}",
             help="without it, products of f32 are multiply-adds, which are as exact",
         )
-    return asked
+    return _Asked(asked, by_wmma)
 
 
 def _split(op: DotOp, m: int, n: int, warps: int, piece: tuple[int, int]) -> tuple[int, int]:

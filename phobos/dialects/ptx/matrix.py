@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from phobos.dialects.ptx.forms import Form, Version
 from phobos.dialects.ptx.instruction import Effect, Instruction
-from phobos.record import Record, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +160,13 @@ _SPACE = "{global|shared}?"
 _HALF_SHAPES = "{m16n16k16|m32n8k16|m8n32k16}"
 
 
-@record
-class _WmmaRow(Record):
-    """Shape, element type, and the registers of A, B and the accumulator."""
+@dataclass(frozen=True, slots=True)
+class WmmaShape:
+    """One row of the table of wmma: shape, types, and the registers of A, B and accumulator."""
 
-    shape: str
+    m: int
+    n: int
+    k: int
     element: str
     accumulator: str
     registers: tuple[int, int, int]
@@ -173,34 +174,53 @@ class _WmmaRow(Record):
     since: Version = (6, 3)
 
     @property
+    def shape(self) -> str:
+        """The shape as PTX spells it: ``m16n16k16``."""
+        return f"m{self.m}n{self.n}k{self.k}"
+
+    @property
     def register(self) -> str:
+        """The class of the registers of a fragment."""
         return "b64" if self.element == "f64" else "b32"
 
+    @property
+    def types(self) -> str:
+        """The types as wmma.mma spells them: D and C alone for f16 factors."""
+        if self.element == "f16":
+            return f"{self.accumulator}.{self.accumulator}"
+        return f"{self.accumulator}.{self.element}.{self.element}.{self.accumulator}"
 
-_MIXED = (
-    _WmmaRow("m16n16k16", "bf16", "f32", (4, 4, 8), "has_mma_k16", (7, 0)),
-    _WmmaRow("m32n8k16", "bf16", "f32", (8, 2, 8), "has_mma_k16", (7, 0)),
-    _WmmaRow("m8n32k16", "bf16", "f32", (2, 8, 8), "has_mma_k16", (7, 0)),
-    _WmmaRow("m16n16k8", "tf32", "f32", (4, 4, 8), "has_mma_k16", (7, 0)),
+
+_BY_SHAPE = (
+    WmmaShape(16, 16, 16, "bf16", "f32", (4, 4, 8), "has_mma_k16", (7, 0)),
+    WmmaShape(32, 8, 16, "bf16", "f32", (8, 2, 8), "has_mma_k16", (7, 0)),
+    WmmaShape(8, 32, 16, "bf16", "f32", (2, 8, 8), "has_mma_k16", (7, 0)),
+    WmmaShape(16, 16, 8, "tf32", "f32", (4, 4, 8), "has_mma_k16", (7, 0)),
     *(
-        _WmmaRow(shape, element, "s32", registers)
+        WmmaShape(m, n, 16, element, "s32", registers)
         for element in ("s8", "u8")
-        for shape, registers in (
-            ("m16n16k16", (2, 2, 8)),
-            ("m32n8k16", (4, 1, 8)),
-            ("m8n32k16", (1, 4, 8)),
-        )
+        for m, n, registers in ((16, 16, (2, 2, 8)), (32, 8, (4, 1, 8)), (8, 32, (1, 4, 8)))
     ),
-    _WmmaRow("m8n8k4", "f64", "f64", (1, 1, 2), "has_double_mma", (7, 0)),
+    WmmaShape(8, 8, 4, "f64", "f64", (1, 1, 2), "has_double_mma", (7, 0)),
 )
 """Types whose fragments differ in size with the shape; f16 fragments do not."""
+
+WMMA_SHAPES: tuple[WmmaShape, ...] = (
+    *(
+        WmmaShape(m, n, 16, "f16", total, (8, 8, registers))
+        for total, registers in (("f32", 8), ("f16", 4))
+        for m, n in ((16, 16), (32, 8), (8, 32))
+    ),
+    *_BY_SHAPE,
+)
+"""Shapes and types of wmma, the squarest of a type first."""
 
 
 def _wmma_load_forms() -> tuple[Form, ...]:
     forms = [
         Form(f"{{a|b}}.sync.aligned.{_LAYOUT}.{_HALF_SHAPES}.{_SPACE}.f16", "b32{8} = [], u32"),
     ]
-    for row in _MIXED:
+    for row in _BY_SHAPE:
         for operand, registers in zip("ab", row.registers[:2], strict=True):
             forms.append(
                 Form(
@@ -262,13 +282,12 @@ def _wmma_mma_forms() -> tuple[Form, ...]:
         for d in registers
         for c in registers
     ]
-    for row in _MIXED:
+    for row in _BY_SHAPE:
         a, b, c = (f"{row.register}!{{{count}}}" for count in row.registers)
-        types = f"{row.accumulator}.{row.element}.{row.element}.{row.accumulator}"
         satfinite = ".satfinite?" if row.accumulator == "s32" else ""
         forms.append(
             Form(
-                f"{head}.{row.shape}.{types}{satfinite}",
+                f"{head}.{row.shape}.{row.types}{satfinite}",
                 f"{c} = {a}, {b}, {c}",
                 row.needs,
                 row.since,

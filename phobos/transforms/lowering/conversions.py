@@ -84,6 +84,12 @@ def float_to_float(low: Lowering, value: SSAValue, source: Kind, target: Kind) -
     return low.build.emit(ptx.CvtOp, "f64.f32" if target is F64 else "rn.f32.f64", value)
 
 
+def round_to_tf32(low: Lowering, value: SSAValue) -> SSAValue:
+    """An f32 with the bits that tf32 has, to nearest; ties as the chip does."""
+    rounding = "rn" if low.chip.has_tf32_nearest else "rna"
+    return low.build.emit(ptx.CvtOp, f"{rounding}.tf32.f32", value)
+
+
 def round_to_odd(low: Lowering, value: SSAValue) -> SSAValue:
     """An f64 as f32, its last bit set if that is inexact.
 

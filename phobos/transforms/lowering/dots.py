@@ -19,7 +19,8 @@ from phobos.layout import LinearLayout
 from phobos.layout.queries import register_coordinates
 from phobos.transforms.assign_layouts import contraction_of, operand_packing
 from phobos.transforms.lowering.accesses import load
-from phobos.transforms.lowering.conversions import clean, widen_half
+from phobos.transforms.lowering.conversions import clean, round_to_tf32, widen_half
+from phobos.transforms.lowering.fragments import fragment_products
 from phobos.transforms.lowering.registers import Kind, Share
 from phobos.transforms.lowering.shared_tiles import MatrixLoads, SharedAccess, matrix_plan
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -88,11 +89,8 @@ def _dot(low: Lowering, op: Operation) -> None:
     layouts = contraction_of(op, low.threads)
     assert op.instruction is not None
     instruction = op.instruction.data
-    if instruction.name == "mma":
-        results = _matrix_products(low, op, instruction, layouts.a, layouts.b, layouts.c)
-    else:
-        results = _multiply_adds(low, op, instruction, layouts.a, layouts.b, layouts.c)
-    low.set_share(op.result, results)
+    lower = _BY_NAME[instruction.name]
+    low.set_share(op.result, lower(low, op, instruction, layouts.a, layouts.b, layouts.c))
 
 
 # ---- multiply-adds
@@ -228,11 +226,11 @@ class _Parts:
         return [[self._made[word][part] for word in words] for part in range(self._form.parts)]
 
     def _split(self, word: SSAValue) -> tuple[SSAValue, ...]:
-        large = _round_to_tf32(self._low, word)
+        large = round_to_tf32(self._low, word)
         if self._form.parts == 1:
             return (large,)
         rest = self._low.build.emit(ptx.SubOp, "rn.f32", word, large)
-        return large, _round_to_tf32(self._low, rest)
+        return large, round_to_tf32(self._low, rest)
 
 
 def _with_copies(totals: list[SSAValue], places: Sequence[Coordinate]) -> list[SSAValue]:
@@ -265,11 +263,6 @@ def _mma_suffix(instruction: Instruction) -> str:
     return f"sync.aligned.m{m}n{n}k{k}.row.col.{total}.{a}.{b}.{total}"
 
 
-def _round_to_tf32(low: Lowering, word: SSAValue) -> SSAValue:
-    rounding = "rn" if low.chip.has_tf32_nearest else "rna"
-    return low.build.emit(ptx.CvtOp, f"{rounding}.tf32.f32", word)
-
-
 # ---- operands
 
 
@@ -299,5 +292,8 @@ def _words_of(
         return MatrixLoads(low, value, plan, kind)
     return _ElementLoads(low, value, layout, kind, packed)
 
+
+_BY_NAME = {"fma": _multiply_adds, "mma": _matrix_products, "wmma": fragment_products}
+"""The name of an instruction -> what lowers a contraction that is made of it."""
 
 HANDLERS: dict[type[Operation], Handler] = {DotOp: _dot}

@@ -62,6 +62,15 @@ PATHS = {
     "e5m2 by e4m3 in f16": Path("f8e5m2", "f8e4m3", "f16"),
     "tf32": Path("f32", "f32", "f32", "@tensorcore(tf32)"),
     "tf32x3": Path("f32", "f32", "f32", "@tensorcore(tf32x3)", CHIPS[1:]),
+    "wmma f16": Path("f16", "f16", "f32", "@tensorcore(wmma)"),
+    "wmma f16 in f16": Path("f16", "f16", "f16", "@tensorcore(wmma)"),
+    "wmma bf16": Path("bf16", "bf16", "f32", "@tensorcore(wmma)"),
+    "wmma f32": Path("f32", "f32", "f32", "@tensorcore(wmma)"),
+    "wmma tf32": Path("f32", "f32", "f32", "@tensorcore(wmma, tf32)"),
+    "wmma f64": Path("f64", "f64", "f64", "@tensorcore(wmma)"),
+    "wmma i8": Path("i8", "i8", "i32", "@tensorcore(wmma)"),
+    "wmma u8": Path("u8", "u8", "i32", "@tensorcore(wmma)"),
+    "wmma f8e5m2": Path("f8e5m2", "f8e5m2", "f32", "@tensorcore(wmma)"),
     "f32 as f16": Path("f32", "f32", "f32", "@tensorcore"),
     "f32 as bf16": Path("f32", "f32", "f32", "@tensorcore(bf16)"),
 }
@@ -208,7 +217,7 @@ def random_cases(count: int, seed: int = 5) -> list[Case]:
 
 
 @pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning")
-@pytest.mark.parametrize("case", random_cases(48), ids=lambda case: "-".join(map(str, case[:2])))
+@pytest.mark.parametrize("case", random_cases(56), ids=lambda case: "-".join(map(str, case[:2])))
 def test_products_are_exact(case: Case) -> None:
     """Extents below a tile, odd tiles, one row, any number of warps and stages."""
     chip, name, sizes, tile, threads, stages, form = case
@@ -286,8 +295,16 @@ def test_tf32x3_says_which_chip_it_needs() -> None:
         phobos.compile(text, chip="sm_75")
 
 
-def test_what_is_not_there_yet_says_so() -> None:
-    """A clear error at the product, and what works instead."""
-    text = source(Path("f32", "f32", "f32", "@tensorcore(wmma)"), (32, 32, 16), 64, 2, "dot")
-    with pytest.raises(phobos.PhobosError, match=r"@tensorcore\(wmma\) is not supported yet"):
-        phobos.compile(text, chip="sm_80")
+def test_wmma_is_for_32_bit_indices() -> None:
+    """A clear error at the product, and what to do."""
+    text = source(PATHS["wmma f16"], (32, 32, 16), 64, 2, "dot")
+    with pytest.raises(phobos.PhobosError, match=r"@tensorcore\(wmma\) .* 32-bit indices"):
+        phobos.compile(text, chip="sm_80", index_bits=64)
+
+
+@pytest.mark.parametrize("name", ["f16", "wmma f16", "f64"])
+def test_a_matrix_product_takes_whole_warps(name: str) -> None:
+    """Where a warp lacks lanes there are multiply-adds."""
+    text = source(PATHS[name], (32, 32, 16), 48, 2, "dot")
+    assert "mma.sync" not in phobos.compile(text, chip="sm_80").ptx
+    check("sm_80", name, (17, 33, 20), (32, 32, 16), threads=48)
