@@ -122,13 +122,16 @@ def make_compile_time_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         f"python -m tools.bench {COMPILE_TIME}",
         description=(
-            "Measure how long compiling the examples takes: in a warm process step by step, as a "
+            "Measure how long compiling takes: in a warm process step by step, as a "
             "whole process, and in Triton for the kernels that it has. Needs no GPU."
         ),
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("programs", nargs="*", type=Path, metavar="FILE.ph", help="programs (default: examples/)")
+    add(
+        "programs", nargs="*", type=Path, metavar="FILE.ph",
+        help="programs (default: all of examples/ and phobos/kernels/)",
+    )  # fmt: skip
     add("--repeats", type=positive, default=11, help="compilations of each (default 11)")
     add("--chip", default="sm_80", help="the chip to compile for (default sm_80)")
     add("--csv", type=Path, metavar="FILE", help="write the medians to a CSV file")

@@ -30,6 +30,8 @@ class Role(StrEnum):
 
     READ = "read"
     WRITTEN = "written"
+    SCRATCH = "scratch"
+    """A workspace of Phobos' kernel: zero if it holds integers, neither compared nor counted."""
 
 
 class Rate(StrEnum):
@@ -63,6 +65,11 @@ def written(name: str, *dims: str | int, dtype: str | None = None) -> Array:
     return Array(name, dims, Role.WRITTEN, dtype)
 
 
+def scratch(name: str, *dims: str | int, dtype: str) -> Array:
+    """A workspace that Phobos' kernel asks for."""
+    return Array(name, dims, Role.SCRATCH, dtype)
+
+
 @dataclass(frozen=True)
 class PhobosKernel:
     """How Phobos computes a case. The kernel's parameters are called as the case's arrays are.
@@ -73,12 +80,14 @@ class PhobosKernel:
         search: the constants to try; the fastest candidate is reported.
         ctas_per_multiprocessor: for a grid-stride kernel, the grids to try besides the one that
             the launch contract gives.
+        chip: the chip to compile for, if not the machine's own.
     """
 
     source: Callable[[str], str | Path]
     kernel: str
     search: tuple[Choices, ...] = ({},)
     ctas_per_multiprocessor: tuple[int, ...] = ()
+    chip: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +136,10 @@ class Case:
         rate: what the table shows, bytes or operations a second.
         zeroed: outputs that the kernels of Phobos and Triton add to. They are cleared before
             every launch, and the time that this takes is part of it.
+        tolerance: how far a result may be off, relative to its magnitude; by default that of the
+            output's type.
+        trial: a size at which the emulator tries the kernel in reasonable time, where extents
+            around 10 and 100 are not such.
     """
 
     name: str
@@ -145,6 +158,8 @@ class Case:
     magnitude: Callable[[Extents], float] = lambda _: 1.0
     rate: Rate = Rate.BYTES
     zeroed: tuple[str, ...] = ()
+    tolerance: float | None = None
+    trial: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         names = {dim for array in self.arrays for dim in array.dims if isinstance(dim, str)}
@@ -164,6 +179,11 @@ class Case:
     def outputs(self) -> tuple[Array, ...]:
         """The arrays that are written."""
         return tuple(array for array in self.arrays if array.role is Role.WRITTEN)
+
+    @property
+    def workspaces(self) -> tuple[Array, ...]:
+        """The arrays that Phobos' kernel alone needs."""
+        return tuple(array for array in self.arrays if array.role is Role.SCRATCH)
 
 
 @dataclass(frozen=True)
@@ -209,7 +229,9 @@ class Problem:
     @property
     def bytes(self) -> int:
         """The bytes that one run must move."""
-        return self.footprint if self.case.bytes is None else self.case.bytes(self)
+        if self.case.bytes is not None:
+            return self.case.bytes(self)
+        return sum(map(self.array_bytes, (*self.case.inputs, *self.case.outputs)))
 
     @property
     def flops(self) -> int:
@@ -231,6 +253,11 @@ def choices(**values: int | tuple[int, ...]) -> tuple[Choices, ...]:
 def example(name: str) -> Path:
     """A program in examples/."""
     return ROOT / "examples" / name
+
+
+def shipped(name: str) -> Path:
+    """A program in phobos/kernels/."""
+    return ROOT / "phobos" / "kernels" / f"{name}.ph"
 
 
 def ceildiv(a: int, b: int) -> int:

@@ -49,14 +49,21 @@ class Comparison:
 
 
 def compare(
-    machine: Machine, name: str, out: Any, reference: Any, dtype: str, magnitude: float
+    machine: Machine,
+    name: str,
+    out: Any,
+    reference: Any,
+    dtype: str,
+    magnitude: float,
+    tolerance: float | None = None,
 ) -> Comparison:
     """Compare an output with its f64 reference.
 
     An element is right if it differs by at most tolerance * (magnitude + |expected|), where the
-    tolerance is that of `dtype`; NaN never is.
+    tolerance is that of `dtype` if none is given; NaN never is.
     """
-    tolerance = RELATIVE_TOLERANCE.get(dtype, 0.0)
+    if tolerance is None:
+        tolerance = RELATIVE_TOLERANCE.get(dtype, 0.0)
     shape = tuple(out.shape)
     assert tuple(reference.shape) == shape, f"the reference of {name} has another shape"
     flat, expected = out.reshape(-1), reference.reshape(-1)

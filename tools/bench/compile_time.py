@@ -48,7 +48,7 @@ class Timing:
 
 def run_compile_time(options: argparse.Namespace) -> int:
     """Measure, print the tables, write the CSV file; returns the exit code."""
-    programs = options.programs or sorted((ROOT / "examples").glob("*.ph"))
+    programs = options.programs or default_programs(with_kernels=not options.growth)
     for path in programs:
         if not path.is_file():
             raise BenchError(f"there is no file {path}")
@@ -66,6 +66,19 @@ def run_compile_time(options: argparse.Namespace) -> int:
     return 0
 
 
+def default_programs(*, with_kernels: bool) -> list[Path]:
+    """The examples, and behind them the kernels that Phobos ships."""
+    programs = sorted((ROOT / "examples").glob("*.ph"))
+    if with_kernels:
+        programs += sorted((ROOT / "phobos" / "kernels").glob("*.ph"))
+    return programs
+
+
+def label(path: Path) -> str:
+    """What a program is called in tables: a shipped kernel is told from an example."""
+    return f"kernels/{path.name}" if path.parent.name == "kernels" else path.name
+
+
 def measure_all(programs: Sequence[Path], chip: str, repeats: int) -> list[Timing]:
     """Every measurement of every program."""
     from tools.bench.triton_compile import compile_in_triton, kernels_by_example
@@ -79,7 +92,7 @@ def measure_all(programs: Sequence[Path], chip: str, repeats: int) -> list[Timin
         if problem is None:
             continue
         steps = compile_in_triton(problem, chip, repeats)
-        timings += [Timing(path.name, "triton", step, spread(v)) for step, v in steps.items()]
+        timings += [Timing(label(path), "triton", step, spread(v)) for step, v in steps.items()]
     return timings
 
 
@@ -101,7 +114,7 @@ def compile_warm(path: Path, chip: str, repeats: int) -> list[Timing]:
         samples[TOTAL].append(total)
         for name, seconds in {**steps, _REST: total - sum(steps.values())}.items():
             samples.setdefault(name, []).append(seconds)
-    return [Timing(path.name, "phobos", step, spread(own)) for step, own in samples.items()]
+    return [Timing(label(path), "phobos", step, spread(own)) for step, own in samples.items()]
 
 
 def _by_step(times: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -126,7 +139,7 @@ def compile_in_process(path: Path, chip: str, repeats: int) -> Timing:
             times.append(time.perf_counter() - started)
             if finished.returncode != 0:
                 raise BenchError(f"phobos-compile failed on {path}: {finished.stderr.strip()}")
-    return Timing(path.name, "phobos", PROCESS, spread(times))
+    return Timing(label(path), "phobos", PROCESS, spread(times))
 
 
 # Output ------------------------------------------------------------------------------------------

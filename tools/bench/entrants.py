@@ -83,7 +83,9 @@ def _phobos_entrants(problem: Problem, machine: Machine, selection: Selection) -
             yield Entrant(
                 Contender.PHOBOS,
                 _label(shown),
-                _phobos_preparation(problem, machine, constants, grid, selection.chip),
+                _phobos_preparation(
+                    problem, machine, constants, grid, selection.chip or kernel.chip
+                ),
             )
 
 

@@ -84,15 +84,21 @@ def _make_buffers(problem: Problem, machine: Machine, seed: int) -> list[Values]
 
 
 def make_set(problem: Problem, machine: Machine, seed: int) -> Values:
-    """One set of arrays with the scalars; inputs are random, outputs hold poison."""
+    """One set of arrays with the scalars; inputs are random, outputs hold poison.
+
+    Workspaces of integers are zero, as barriers want them, and others hold poison.
+    """
     case = problem.case
     arrays: dict[str, Any] = {}
     for number, array in enumerate(case.inputs):
         arrays[array.name] = machine.random(
             problem.shape(array), problem.dtype_of(array), seed + number, problem.below(array)
         )
-    for array in case.outputs:
+    for array in (*case.outputs, *case.workspaces):
         arrays[array.name] = machine.poisoned(problem.shape(array), problem.dtype_of(array))
+    for array in case.workspaces:
+        if problem.dtype_of(array).startswith("i"):
+            arrays[array.name][...] = 0
     return Values(**arrays, **case.scalars)
 
 
@@ -163,6 +169,7 @@ def _run_and_compare(
             references[array.name],
             problem.dtype_of(array),
             magnitude,
+            problem.case.tolerance,
         )
         for array in problem.case.outputs
     ]

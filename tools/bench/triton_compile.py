@@ -14,11 +14,11 @@ from tools.bench.triton_language import is_installed
 
 _TYPES = {
     "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64",
+    "f8e4m3": "fp8e4nv", "f8e5m2": "fp8e5",
     "i8": "i8", "u8": "u8", "i16": "i16", "i32": "i32", "i64": "i64", "bool": "i1",
 }  # fmt: skip
 """Triton's names of the language's types."""
 _OPTIONS = frozenset({"num_warps", "num_stages"})
-_DTYPE = "f32"
 _ALIGNMENT = 16
 _ASSEMBLY_STAGE = "cubin"
 
@@ -29,9 +29,10 @@ def kernels_by_example() -> dict[Path, Problem]:
     if not is_installed():
         return found
     for case in all_cases().values():
-        source = case.phobos.source(_DTYPE)
-        if isinstance(source, Path) and case.triton is not None:
-            found[source.resolve()] = Problem(case, _DTYPE, case.sizes[0])
+        for dtype in case.dtypes:
+            source = case.phobos.source(dtype)
+            if isinstance(source, Path) and case.triton is not None:
+                found.setdefault(source.resolve(), Problem(case, dtype, case.sizes[0]))
     return found
 
 

@@ -19,6 +19,8 @@ _DTYPES: dict[str, Any] = {
     "f32": np.float32,
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "i8": np.int8,
     "i32": np.int32,
     "i64": np.int64,
 }

@@ -46,6 +46,13 @@ def test_what_was_not_written_is_wrong() -> None:
     assert mismatch.count == 1
 
 
+def test_a_case_may_have_a_tolerance_of_its_own() -> None:
+    reference = np.ones(3)
+    out = (reference + 0.01).astype(np.float32)
+    assert compare(NumpyMachine(), "out", out, reference, "f32", 1.0, 0.01).mismatch is None
+    assert compare(NumpyMachine(), "out", out, reference, "f32", 1.0).mismatch is not None
+
+
 @pytest.mark.parametrize(("difference", "is_right"), [(0.9e-5 * 101, True), (1.1e-5 * 101, False)])
 def test_the_tolerance_grows_with_value_and_magnitude(difference: float, is_right: bool) -> None:
     reference = np.array([1.0])

@@ -9,7 +9,16 @@ import pytest
 
 from tools.bench import cli, triton_compile
 from tools.bench.case import example
-from tools.bench.compile_time import PROCESS, PTXAS, TOTAL, Timing, compile_warm, overview
+from tools.bench.compile_time import (
+    PROCESS,
+    PTXAS,
+    TOTAL,
+    Timing,
+    compile_warm,
+    default_programs,
+    label,
+    overview,
+)
 from tools.bench.spread import Spread
 from tools.bench.triton_language import is_installed
 
@@ -70,6 +79,15 @@ def test_a_wrong_program_is_one_sentence(
     error = capsys.readouterr().err
     assert "`y`" in error
     assert "Traceback" not in error
+
+
+def test_the_shipped_kernels_are_measured_too() -> None:
+    examples = default_programs(with_kernels=False)
+    programs = default_programs(with_kernels=True)
+    assert set(examples) < set(programs)
+    labels = [label(path) for path in programs]
+    assert len(set(labels)) == len(labels)
+    assert {"softmax.ph", "gemm_fp32.ph", "kernels/gemm_fp32.ph"} <= set(labels)
 
 
 def test_without_triton_there_are_no_equivalents(monkeypatch: pytest.MonkeyPatch) -> None:

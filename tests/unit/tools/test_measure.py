@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+import phobos
 from tests.unit.tools.numpy_machine import HOST_SECONDS, NumpyMachine
 from tests.unit.tools.toy_case import (
     SOURCE,
@@ -15,10 +17,10 @@ from tests.unit.tools.toy_case import (
     right,
     toy_problem,
 )
-from tools.bench.case import Problem, TorchCall, Values
+from tools.bench.case import PhobosKernel, Problem, TorchCall, Values, scratch
 from tools.bench.entrants import Contender, Selection, entrants
 from tools.bench.errors import BenchError
-from tools.bench.measure import Settings, make_set, measure
+from tools.bench.measure import Settings, check_candidates, make_set, measure
 from tools.bench.registry import all_cases
 from tools.bench.results import Result, Stage, Status
 
@@ -129,6 +131,58 @@ def test_a_source_that_does_not_compile_says_why() -> None:
     results = measure(toy_problem({}, source=source), NumpyMachine(), PHOBOS)
     assert [one.status for one in results] == [Status.FAILED] * 2
     assert "`oot`" in results[0].note
+
+
+COUNTING = """\
+@launch(64)
+kernel twice(x: tensor<f32>[N], out: tensor<f32>[N], count: tensor<i32>[1], W: tensor<f32>[N]) {
+  let i = ctx.thread
+  if i == 0 {
+    count[0] = count[0] + 1
+    W[0] = 2.0 * f32(count[0])
+  }
+  barrier()
+  for k in range(i, N, ctx.threads) {
+    out[k] = W[0] * x[k]
+  }
+}
+"""
+
+
+def test_a_workspace_starts_at_zero_and_is_not_counted() -> None:
+    problem = toy_problem({}, source=COUNTING)
+    workspaces = (scratch("count", 1, dtype="i32"), scratch("W", "N", dtype="f32"))
+    case = replace(
+        problem.case,
+        arrays=(*problem.case.arrays, *workspaces),
+        phobos=PhobosKernel(lambda _: COUNTING, "twice"),
+    )
+    problem = replace(problem, case=case)
+    machine = NumpyMachine()
+    candidates = entrants(problem, machine, PHOBOS.selection)
+    values = make_set(problem, machine, 0)
+    ready, faults = check_candidates(problem, machine, candidates, values)
+    assert (len(ready), faults) == (1, [])
+    assert values.count[0] == 1
+    assert problem.bytes == 2 * 4 * 100
+
+
+def test_a_case_may_name_the_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = toy_problem({})
+    kernel = replace(problem.case.phobos, chip="sm_75")
+    problem = replace(problem, case=replace(problem.case, phobos=kernel))
+    chips: list[str | None] = []
+    original = phobos.compile
+
+    def noting(source: str, chip: str | None, constants: dict[str, int]) -> phobos.Module:
+        chips.append(chip)
+        return original(source, chip, constants)
+
+    monkeypatch.setattr(phobos, "compile", noting)
+    for chip in (None, "sm_90"):
+        selection = Selection((Contender.PHOBOS,), chip)
+        entrants(problem, NumpyMachine(), selection)[0].prepare()
+    assert chips == ["sm_75", "sm_90"]
 
 
 def test_nobody_to_measure_is_refused() -> None:

@@ -1,0 +1,24 @@
+"""gemm_fp32: matrices of f32 by multiply-adds."""
+
+from __future__ import annotations
+
+from tools.bench.products import FLOAT_SHAPES, mm, product_case, tiles
+
+CASE = product_case(
+    "gemm_fp32",
+    "C = A B in f32",
+    ("f32",),
+    lambda _: "gemm_fp32",
+    tiles(
+        (64, 64, 16, 64),
+        (64, 64, 32, 64),
+        (64, 128, 32, 128),
+        (128, 64, 16, 128),
+        (64, 128, 16, 128),
+        (128, 128, 16, 256),
+        (128, 128, 32, 256),
+        (64, 64, 16, 128),
+    ),
+    mm,
+    FLOAT_SHAPES,
+)
