@@ -29,7 +29,7 @@ kernel chain(A: tensor<f16>[M, K], B: tensor<f16>[K, 32], D: tensor<f16>[32, 16]
 """
 
 
-def _expected(a: np.ndarray, b: np.ndarray, d: np.ndarray, steps: int, flag: int) -> np.ndarray:
+def _expected(a: np.ndarray, b: np.ndarray, d: np.ndarray, *, steps: int, flag: int) -> np.ndarray:
     acc = np.ones((32, 16))
     for s in range(steps):
         part = (2 + a @ b) * 0.5 + s
@@ -51,8 +51,8 @@ def test_chain(form: str, chip: str, steps: int, flag: int) -> None:
     module = phobos.compile(CHAIN.format(form=form), chip=chip)
     c = np.full((32, 16), np.nan, np.float32)
     module["chain"](a, b, d, c, steps, flag, grid=1, device="emulator")
-    wide = (x.astype(np.float64) for x in (a, b, d))
-    np.testing.assert_array_equal(c, _expected(*wide, steps, flag))
+    wanted = _expected(*(x.astype(np.float64) for x in (a, b, d)), steps=steps, flag=flag)
+    np.testing.assert_array_equal(c, wanted)
 
 
 BATCH = """
