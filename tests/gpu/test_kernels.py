@@ -97,7 +97,7 @@ ATTENTION_SIZES = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*needs \\d+ registers:phobos.PhobosWarning")
+@pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning")
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("d", [32, 64, 80, 128, 256])
 @pytest.mark.parametrize("file", sorted(ATTENTION))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from phobos.cli.tool import named_integer
+from phobos.targets.ptx.chips import CHIPS
 from phobos.targets.ptx.contract import TYPE_BYTES
 from tools.bench.entrants import Contender
 
@@ -52,12 +53,17 @@ def dtypes(text: str) -> list[str]:
     return [_one_of(part, TYPE_BYTES, "type") for part in text.split(",")]
 
 
+def chips(text: str) -> list[str]:
+    """Chips that Phobos compiles for, separated by commas."""
+    return [_one_of(part, CHIPS, "chip") for part in text.split(",")]
+
+
 def contenders(text: str) -> list[Contender]:
     """Contenders, separated by commas."""
     return [Contender(_one_of(part, list(Contender), "contender")) for part in text.split(",")]
 
 
-def _one_of(text: str, known: Sequence[str] | dict[str, int], what: str) -> str:
+def _one_of(text: str, known: Collection[str], what: str) -> str:
     if text not in known:
         raise argparse.ArgumentTypeError(
             f"there is no {what} `{text}`; there are {', '.join(known)}"
@@ -101,6 +107,10 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="NAME[,NAME...]", help=f"who takes part: {', '.join(Contender)} (default all)",
     )  # fmt: skip
     add("--chip", metavar="CHIP", help="what Phobos compiles for (default: the GPU's chip)")
+    add(
+        "--older", type=chips, action="extend", default=[], metavar="CHIP[,CHIP...]",
+        help="time Phobos' best candidate compiled for these chips too, against its own time",
+    )  # fmt: skip
     add(
         "--set", dest="constants", type=named_integer, action="append", default=[],
         metavar="NAME=VALUE", help="a constant of Phobos' kernel in place of those tried",

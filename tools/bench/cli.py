@@ -91,7 +91,9 @@ def make_jobs(
 
 def _settings(options: argparse.Namespace) -> Settings:
     chosen = tuple(c for c in Contender if not options.contenders or c in options.contenders)
-    selection = Selection(chosen, options.chip, tuple(options.constants))
+    selection = Selection(
+        chosen, options.chip, tuple(dict.fromkeys(options.older)), tuple(options.constants)
+    )
     return Settings(selection, rounds=options.rounds, seed=options.seed)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from tools.bench.case import Choices, PhobosKernel, Problem, Values
@@ -30,12 +31,16 @@ Run = Callable[[Values], object]
 class Entrant:
     """One candidate of a contender.
 
-    `prepare` compiles and gives what launches it; it raises if that cannot be done.
+    `prepare` compiles and gives what launches it; it raises if that cannot be done. `chip` is what
+    it is compiled for, None for the machine's own; `for_chip` gives the same candidate compiled
+    for another, which only Phobos has.
     """
 
     contender: Contender
     choices: str
     prepare: Callable[[], Run]
+    chip: str | None = None
+    for_chip: Callable[[str], Entrant] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,13 @@ class Selection:
     Attributes:
         contenders: the contenders.
         chip: the chip that Phobos compiles for; None for the machine's own.
+        older: chips for which Phobos' best candidate is compiled too and takes part.
         constants: values for Phobos' constants in place of those that the case tries.
     """
 
     contenders: tuple[Contender, ...] = tuple(Contender)
     chip: str | None = None
+    older: tuple[str, ...] = ()
     constants: tuple[tuple[str, int], ...] = ()
 
 
@@ -80,13 +87,23 @@ def _phobos_entrants(problem: Problem, machine: Machine, selection: Selection) -
         for ctas in (None, *kernel.ctas_per_multiprocessor):
             grid = None if ctas is None else (ctas * machine.multiprocessors, 1, 1)
             shown = constants if ctas is None else {**constants, "CTAs/SM": ctas}
-            yield Entrant(
-                Contender.PHOBOS,
+            yield _phobos_entrant(
                 _label(shown),
-                _phobos_preparation(
-                    problem, machine, constants, grid, selection.chip or kernel.chip
-                ),
+                partial(_phobos_run, problem, machine, constants, grid),
+                selection.chip or kernel.chip,
             )
+
+
+def _phobos_entrant(
+    choices: str, run_for: Callable[[str | None], Run], chip: str | None
+) -> Entrant:
+    return Entrant(
+        Contender.PHOBOS,
+        choices,
+        partial(run_for, chip),
+        chip,
+        partial(_phobos_entrant, choices, run_for),
+    )
 
 
 def _candidates(kernel: PhobosKernel, fixed: Choices) -> list[Choices]:
@@ -99,22 +116,19 @@ def _candidates(kernel: PhobosKernel, fixed: Choices) -> list[Choices]:
     return candidates
 
 
-def _phobos_preparation(
+def _phobos_run(
     problem: Problem,
     machine: Machine,
     constants: Choices,
     grid: tuple[int, int, int] | None,
     chip: str | None,
-) -> Callable[[], Run]:
-    def prepare() -> Run:
-        import phobos
+) -> Run:
+    import phobos
 
-        kernel = problem.case.phobos
-        module = phobos.compile(kernel.source(problem.dtype), chip, constants)
-        launcher = module[kernel.kernel]
-        return _from_zero(problem, machine, lambda values: launcher(**vars(values), grid=grid))
-
-    return prepare
+    kernel = problem.case.phobos
+    module = phobos.compile(kernel.source(problem.dtype), chip, constants)
+    launcher = module[kernel.kernel]
+    return _from_zero(problem, machine, lambda values: launcher(**vars(values), grid=grid))
 
 
 def _from_zero(problem: Problem, machine: Machine, run: Run) -> Run:

@@ -66,8 +66,7 @@ def measure(problem: Problem, machine: Machine, settings: Settings) -> list[Resu
     ready, results = check_candidates(problem, machine, taking_part, buffers[0])
     if ready and machine.is_alive():
         results += _compete(problem, machine, settings, ready, buffers)
-    chip = settings.selection.chip
-    return [replace(one, gpu=machine.name, chip=chip, buffer_sets=len(buffers)) for one in results]
+    return [replace(one, gpu=machine.name, buffer_sets=len(buffers)) for one in results]
 
 
 def _make_buffers(problem: Problem, machine: Machine, seed: int) -> list[Values]:
@@ -116,7 +115,9 @@ def check_candidates(
     ready: list[Ready] = []
     faults: list[Result] = []
     for entrant in taking_part:
-        result = blank(problem, entrant.contender, entrant.choices, Stage.SEARCH)
+        result = replace(
+            blank(problem, entrant.contender, entrant.choices, Stage.SEARCH), chip=entrant.chip
+        )
         try:
             run = entrant.prepare()
             worst = _run_and_compare(problem, machine, run, values, references)
@@ -191,18 +192,41 @@ def _compete(
     launches = [_bind(one.run, buffers) for one in ready]
     pilots = contest.pilot(launches)
     results: list[Result] = []
-    finalists = list(range(len(ready)))
+    finalists = list(ready)
     if len({one.entrant.contender for one in ready}) < len(ready):
         samples = _timed(contest, launches, pilots, settings.search_rounds, settings.seconds)
         for one, own in zip(ready, samples, strict=True):
             results.append(_result(problem, one, own, Stage.SEARCH, launches_for(pilots)))
-        finalists = _best_of_each(ready, [median_seconds(own) for own in samples])
-    pilots = [pilots[index] for index in finalists]
-    competing = [launches[index] for index in finalists]
+        best = _best_of_each(ready, [median_seconds(own) for own in samples])
+        finalists = [ready[index] for index in best]
+    older, faults = _for_older_chips(problem, machine, settings.selection, finalists, buffers[0])
+    results += faults
+    if not machine.is_alive():
+        return results
+    competing = [_bind(one.run, buffers) for one in (*finalists, *older)]
+    pilots = contest.pilot(competing)
     samples = _timed(contest, competing, pilots, settings.rounds, settings.seconds)
-    for index, own in zip(finalists, samples, strict=True):
-        results.append(_result(problem, ready[index], own, Stage.CONTEST, launches_for(pilots)))
+    for number, (one, own) in enumerate(zip((*finalists, *older), samples, strict=True)):
+        stage = Stage.CONTEST if number < len(finalists) else Stage.OLDER
+        results.append(_result(problem, one, own, stage, launches_for(pilots)))
     return results
+
+
+def _for_older_chips(
+    problem: Problem,
+    machine: Machine,
+    selection: Selection,
+    finalists: Sequence[Ready],
+    values: Values,
+) -> tuple[list[Ready], list[Result]]:
+    """Phobos' finalist compiled for the other chips, checked as every candidate is."""
+    builds = [
+        one.entrant.for_chip(name)
+        for one in finalists
+        if one.entrant.for_chip is not None
+        for name in selection.older
+    ]
+    return check_candidates(problem, machine, builds, values) if builds else ([], [])
 
 
 def _bind(run: Run, buffers: Sequence[Values]) -> list[Launch]:
@@ -235,6 +259,7 @@ def _result(
 ) -> Result:
     return replace(
         blank(problem, one.entrant.contender, one.entrant.choices, stage),
+        chip=one.entrant.chip,
         seconds=spread([sample.gpu for sample in samples]),
         host_seconds=statistics.median(sample.host for sample in samples),
         launches=launches,

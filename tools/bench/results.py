@@ -24,10 +24,15 @@ class Status(StrEnum):
 
 
 class Stage(StrEnum):
-    """Where a measurement comes from: the search for the best candidate, or the contest."""
+    """Where a measurement comes from.
+
+    The search for the best candidate, the contest of the best ones, or the same contest for the
+    best candidate of Phobos compiled for an older chip.
+    """
 
     SEARCH = "search"
     CONTEST = "contest"
+    OLDER = "older chip"
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,9 @@ class Result:
         bytes, flops: what one run moves and computes.
         rate_kind: which of the two the case is measured in.
         contender, choices: the candidate.
-        stage: search or contest.
+        stage: where it comes from.
         status, note: how it went, and more about it where it went wrong.
-        gpu, chip: the machine, and what Phobos compiled for (None: the machine's own chip).
+        gpu, chip: the machine, and what this was compiled for (None: the machine's own chip).
         seconds: the time of one run on the GPU.
         host_seconds: the time that the host takes to queue one run.
         launches: how many runs one sample holds.
@@ -127,6 +132,20 @@ def ratio_to_peer(result: Result, results: Iterable[Result]) -> float | None:
     return min(peers) / result.seconds.median
 
 
+def ratio_to_own(result: Result, results: Iterable[Result]) -> float | None:
+    """The time of Phobos over that of its build for an older chip: below 1 the latter is slower.
+
+    None where either is missing.
+    """
+    if result.stage is not Stage.OLDER or result.seconds is None:
+        return None
+    for other in results:
+        is_own = other.is_final and other.contender is Contender.PHOBOS
+        if is_own and other.problem == result.problem and other.seconds is not None:
+            return other.seconds.median / result.seconds.median
+    return None
+
+
 def is_fault(result: Result) -> bool:
     """Whether Phobos did something wrong here, which fails the whole benchmark."""
     return result.contender is Contender.PHOBOS and result.status is not Status.OK
@@ -137,7 +156,7 @@ def is_fault(result: Result) -> bool:
 COLUMNS: tuple[str, ...] = (
     "case", "dtype", "size", "contender", "choices", "stage", "status", "median_s", "p20_s",
     "p80_s", "samples", "launches", "buffer_sets", "host_s", "bytes", "flops", "gb_per_s",
-    "tflop_per_s", "ratio_to_peer", "largest_difference", "gpu", "chip", "note",
+    "tflop_per_s", "ratio_to_peer", "ratio_to_own", "largest_difference", "gpu", "chip", "note",
 )  # fmt: skip
 
 
@@ -156,6 +175,7 @@ def row(result: Result, results: Sequence[Result]) -> dict[str, Any]:
             "tflop_per_s": f"{result.flops / seconds.median / 1e12:.6g}",
         }
     ratio = ratio_to_peer(result, results) if result.is_final else None
+    to_own = ratio_to_own(result, results)
     host, difference = result.host_seconds, result.largest_difference
     return {
         "case": result.case,
@@ -170,6 +190,7 @@ def row(result: Result, results: Sequence[Result]) -> dict[str, Any]:
         "bytes": result.bytes,
         "flops": result.flops,
         "ratio_to_peer": "" if ratio is None else f"{ratio:.4f}",
+        "ratio_to_own": "" if to_own is None else f"{to_own:.4f}",
         "largest_difference": "" if difference is None else f"{difference:.3g}",
         "gpu": result.gpu,
         "chip": result.chip or "",

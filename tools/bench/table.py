@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from tools.bench.case import Case, Rate
 from tools.bench.entrants import Contender
-from tools.bench.results import Result, Status, is_fault, ratio_to_peer
+from tools.bench.results import (
+    Result,
+    Stage,
+    Status,
+    is_fault,
+    ratio_to_own,
+    ratio_to_peer,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +53,8 @@ def problem_table(results: Sequence[Result], *, with_search: bool = False) -> Ta
         right=(2, 3, 4, 5, 6),
     )
     for result in results:
-        is_shown = result.is_final or result.status is not Status.OK or with_search
+        is_search = result.stage is Stage.SEARCH and result.status is Status.OK
+        is_shown = with_search or not is_search
         if is_shown:
             table.add_row(*_problem_row(result, results), style=_style(result))
     return table
@@ -68,24 +76,33 @@ def _problem_row(result: Result, results: Sequence[Result]) -> tuple[str, ...]:
         rate_text(result),
         _NONE if ratio is None else f"{ratio:.3f}",
         _NONE if result.host_seconds is None else time_text(result.host_seconds),
-        "" if result.is_final else result.stage,
+        _remark(result, results),
     )
+
+
+def _remark(result: Result, results: Sequence[Result]) -> str:
+    """What a time is, where it is not the one that counts."""
+    ratio = ratio_to_own(result, results)
+    if ratio is not None:
+        return f"for {result.chip}: {ratio:.3f} of own"
+    return "" if result.is_final else result.stage
 
 
 def summary_table(results: Sequence[Result]) -> Table:
     """One line a problem: how Phobos fares against its peers."""
-    table = make_table(
-        "Summary (times are medians; the ratio is the faster peer's time over Phobos')",
-        ("case", "type", "size", "phobos", "torch", "triton", "rate", "ratio", "phobos with"),
-        right=(3, 4, 5, 6, 7),
-    )
+    chips = sorted({one.chip for one in results if one.stage is Stage.OLDER and one.chip})
+    head = ("case", "type", "size", "phobos", "torch", "triton", "rate", "ratio", *chips)
+    title = "Summary (times are medians; the ratio is the faster peer's time over Phobos'"
+    if chips:
+        title += "; for older chips, Phobos' own time over that of its build for the chip"
+    table = make_table(f"{title})", (*head, "phobos with"), right=range(3, len(head)))
     for problem in dict.fromkeys(result.problem for result in results):
         own = [result for result in results if result.problem == problem]
-        table.add_row(*_summary_row(own), style="red" if any(map(is_fault, own)) else None)
+        table.add_row(*_summary_row(own, chips), style="red" if any(map(is_fault, own)) else None)
     return table
 
 
-def _summary_row(own: Sequence[Result]) -> tuple[str, ...]:
+def _summary_row(own: Sequence[Result], chips: Sequence[str]) -> tuple[str, ...]:
     best = {result.contender: result for result in own if result.is_final and result.seconds}
     times = [_median_text(best.get(contender)) for contender in Contender]
     phobos = best.get(Contender.PHOBOS)
@@ -102,8 +119,16 @@ def _summary_row(own: Sequence[Result]) -> tuple[str, ...]:
         *times,
         _NONE if phobos is None else rate_text(phobos),
         _NONE if ratio is None else f"{ratio:.3f}",
+        *(_chip_ratio(own, chip) for chip in chips),
         " ".join([*([phobos.choices] if phobos else []), *notes]),
     )
+
+
+def _chip_ratio(own: Sequence[Result], chip: str) -> str:
+    """How the build for an older chip fares against Phobos' own."""
+    ratios = [ratio_to_own(result, own) for result in own if result.chip == chip]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return f"{known[0]:.3f}" if known else _NONE
 
 
 def _median_text(result: Result | None) -> str:

@@ -43,4 +43,5 @@ WRONG = replace(UNTIMED, choices="BLOCK=16", status=Status.WRONG, note="out[3] i
 PEER_FAILED = replace(
     UNTIMED, contender=Contender.TRITON, choices="", status=Status.FAILED, note="TypeError: no"
 )
+OLDER = replace(timed(SAXPY, Contender.PHOBOS, "BLOCK=1024", 5e-6), stage=Stage.OLDER, chip="sm_75")
 ALL = [SEARCHED, SAXPY, TORCH, TRITON]

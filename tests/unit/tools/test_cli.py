@@ -42,6 +42,7 @@ def test_several_sizes_and_types() -> None:
         (["saxpy", "--size", "2^999999999"], "an extent is from 1 to 2^40"),
         (["saxpy", "--dtype", "f33"], "there is no type `f33`"),
         (["saxpy", "--contender", "cuda"], "there is no contender `cuda`; there are phobos, torch"),
+        (["saxpy", "--older", "sm_81"], "there is no chip `sm_81`; there are sm_75, sm_80"),
         (["saxpy", "--rounds", "0"], "`0` is not a number from 1 on"),
         (["saxpy", "--set", "BLOCK"], "BLOCK"),
         ([], "the following arguments are required: CASE (--list shows them)"),
@@ -138,12 +139,24 @@ def test_results_become_tables_and_csv(
     measured.setattr(cli, "run_jobs", fake)
     path = tmp_path / "out.csv"
     arguments = ["saxpy", "--dtype", "f32", "--contender", "phobos,torch", "--set", "BLOCK=64"]
-    arguments += ["--chip", "sm_80", "--rounds", "7", "--timeout", "9", "--csv", str(path)]
+    arguments += [
+        "--chip",
+        "sm_80",
+        "--older",
+        "sm_75",
+        "--rounds",
+        "7",
+        "--timeout",
+        "9",
+        "--csv",
+        str(path),
+    ]
     assert cli.main(arguments) == 0
     assert list(fake.jobs) == [Job("saxpy", "f32", (1 << 28,))]
     selection = fake.settings.selection
     assert selection.contenders == (Contender.PHOBOS, Contender.TORCH)
     assert (selection.chip, selection.constants) == ("sm_80", (("BLOCK", 64),))
+    assert selection.older == ("sm_75",)
     assert (fake.settings.rounds, fake.options["timeout"]) == (7, 9)
     assert fake.options["roofs_for"] == ()
     out = capsys.readouterr().out

@@ -114,9 +114,31 @@ def test_phobos_is_compiled_for_each_constant_and_checked() -> None:
 
 
 def test_a_constant_can_be_fixed() -> None:
-    selection = Selection((Contender.PHOBOS,), "sm_75", (("BLOCK", 128),))
+    selection = Selection((Contender.PHOBOS,), "sm_75", (), (("BLOCK", 128),))
     results = measure(toy_problem({}), NumpyMachine(), Settings(selection, rounds=1))
     assert [(one.choices, one.chip) for one in results] == [("BLOCK=128", "sm_75")]
+
+
+def test_the_best_candidate_is_built_for_older_chips_and_measured_too() -> None:
+    selection = Selection(older=("sm_75", "sm_80"), constants=(("BLOCK", 128),))
+    settings = Settings(selection, rounds=1, search_rounds=1)
+    results = measure(toy_problem({"right": right}), NumpyMachine(), settings)
+    assert [(one.contender, one.stage, one.chip) for one in results] == [
+        (Contender.PHOBOS, Stage.CONTEST, None),
+        (Contender.TORCH, Stage.CONTEST, None),
+        (Contender.PHOBOS, Stage.OLDER, "sm_75"),
+        (Contender.PHOBOS, Stage.OLDER, "sm_80"),
+    ]
+    assert all(one.seconds is not None and one.choices for one in results)
+
+
+def test_a_build_for_an_older_chip_that_fails_is_a_result() -> None:
+    selection = Selection((Contender.PHOBOS,), None, ("sm_99",), (("BLOCK", 128),))
+    results = measure(toy_problem({}), NumpyMachine(), Settings(selection, rounds=1))
+    assert [(one.chip, one.status) for one in results] == [
+        ("sm_99", Status.FAILED),
+        (None, Status.OK),
+    ]
 
 
 def test_a_wrong_kernel_is_found() -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tests.unit.tools.sample_results import (
     ALL,
+    OLDER,
     PEER_FAILED,
     SAXPY,
     TORCH,
@@ -83,6 +84,16 @@ def test_the_summary_has_a_line_for_each_problem() -> None:
     assert summary_of(ALL) == [
         "saxpy f32 1000000 4.000 us 5.000 us 4.400 us 3000 GB/s 1.100 BLOCK=1024"
     ]
+
+
+def test_builds_for_older_chips_are_shown_against_phobos_own() -> None:
+    rows = body_of(problem_table([*ALL, OLDER]))
+    assert rows[-1].endswith("for sm_75: 0.800 of own")
+    other = failure(Job("copy", "f16", (64,)).problem(), "lost")
+    *_, head, _, own, lost = lines_of(summary_table([*ALL, OLDER, other]))
+    assert head.endswith("rate ratio sm_75 phobos with")
+    assert own.endswith("3000 GB/s 1.100 0.800 BLOCK=1024")
+    assert lost == "copy f16 64 - - - - - - failed: lost"
 
 
 def test_the_summary_says_what_went_wrong() -> None:
