@@ -22,6 +22,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS, COMPILE_TIME, BENCH = "tests", "compile-time", "bench"
+BENCHES = "all --older sm_75,sm_80,sm_89 --within 420"
+"""All cases, on the GPU's own chip and on older ones; about as much as ten minutes allow beside
+the tests."""
 PACKAGES = ("xdsl", "numpy", "ml_dtypes", "rich", "pytest", "cuda")
 """What every run needs. The benchmarks say themselves that they need PyTorch."""
 
@@ -66,7 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--only", action="append", default=[], choices=(TESTS, COMPILE_TIME, BENCH),
         help="run this step; may be repeated (default all)",
     )  # fmt: skip
-    add("--bench", default="all", help="arguments for `python -m tools.bench` (default all)")
+    add("--bench", default=BENCHES, help=f"arguments for `python -m tools.bench` ({BENCHES})")
     return parser
 
 

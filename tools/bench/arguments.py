@@ -121,6 +121,10 @@ def make_parser() -> argparse.ArgumentParser:
         "--timeout", type=positive, default=180, metavar="SECONDS",
         help="give up on a case at one size and type after this long (default 180)",
     )  # fmt: skip
+    add(
+        "--within", type=positive, metavar="SECONDS",
+        help="begin with no further case after this long, and say which were left out",
+    )  # fmt: skip
     add("--csv", type=Path, metavar="FILE", help="write every measurement to a CSV file")
     add("--plot", type=Path, metavar="FILE", help="draw a roofline to a .png or .svg file")
     add("--candidates", action="store_true", help="show all candidates, not the best alone")

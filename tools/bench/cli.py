@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -103,6 +104,8 @@ def _measure(jobs: Sequence[Job], options: argparse.Namespace) -> int:
     if Contender.TRITON in settings.selection.contenders and not is_installed():
         console.print("Triton is not installed, so PyTorch is the only peer.")
     everything: list[Result] = []
+    started = time.monotonic()
+    done = 0
     roofs: Roofs | None = None
     with ExitStack() as stack:
         csv_file = stack.enter_context(CsvFile(options.csv)) if options.csv else None
@@ -120,7 +123,12 @@ def _measure(jobs: Sequence[Job], options: argparse.Namespace) -> int:
             console.print(problem_table(message, with_search=options.candidates))
             if csv_file is not None:
                 csv_file.add(message)
+            done += 1
+            if options.within is not None and time.monotonic() - started > options.within:
+                break
     console.print(summary_table(everything))
+    if jobs[done:]:
+        console.print("Left out for lack of time:", ", ".join(map(str, jobs[done:])))
     if options.plot is not None and roofs is not None:
         write_plot(options.plot, everything, roofs)
     return 1 if any(map(is_fault, everything)) else 0

@@ -36,6 +36,9 @@ class Job:
         """The problem."""
         return Problem(all_cases()[self.case], self.dtype, self.size)
 
+    def __str__(self) -> str:
+        return f"{self.case} {self.dtype} {'x'.join(map(str, self.size))}"
+
 
 @dataclass(frozen=True)
 class Roofs:

@@ -85,6 +85,16 @@ def test_an_unknown_chip_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "sm_81" in capsys.readouterr().err
 
 
+def test_what_there_was_no_time_for_is_named(
+    measured: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured.setattr(cli, "run_jobs", FakeRun(ALL))
+    seconds = iter((0.0, 10.5))
+    measured.setattr(cli.time, "monotonic", lambda: next(seconds))
+    assert cli.main(["saxpy", "--dtype", "f32,f16", "--within", "10"]) == 0
+    assert "Left out for lack of time: saxpy f16 268435456\n" in capsys.readouterr().out
+
+
 def test_the_list_needs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--list"]) == 0
     out = capsys.readouterr().out
