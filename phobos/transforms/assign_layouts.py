@@ -80,6 +80,8 @@ class _TileClass:
     shape: tuple[int, ...]
     values: list[SSAValue] = field(default_factory=list)
     accesses: list[_Access] = field(default_factory=list)
+    near: list[_Access] = field(default_factory=list)
+    """Accesses of tiles that the class is a reshape of, or that are reshapes of it."""
     repeated: list[tile.BroadcastOp] = field(default_factory=list)
     """Broadcasts whose operand is in the class."""
     folded: list[ReduceOp] = field(default_factory=list)
@@ -145,6 +147,7 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
     for op in kernel.walk():
         for left, right in _equal_layouts(op):
             links.union(left, right)
+    reshapes: list[ReshapeOp] = []
     numbers: dict[SSAValue, int] = {}
     classes: list[_TileClass] = []
     class_of: dict[SSAValue, int] = {}
@@ -171,9 +174,14 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
             classes[class_of[op.result]].turned.append(op)
             if isinstance(op, ReshapeOp):
                 classes[class_of[op.value]].reshaped.append(op)
+                reshapes.append(op)
         elif isinstance(op, ReduceOp):
             classes[class_of[op.result]].folded.append(op)
             classes[class_of[op.value]].folded_axes.update(op.axes.data)
+    for op in reshapes:
+        source, result = classes[class_of[op.value]], classes[class_of[op.result]]
+        result.near += source.accesses
+        source.near += result.accesses
     return classes, class_of
 
 
@@ -320,12 +328,14 @@ def _vector(tiles: _TileClass, threads: int) -> int:
     """Consecutive elements a thread holds: 16 bytes of the widest type that is moved.
 
     An access that is proven only for fewer elements is split, so the widest proof decides.
-    Never so many that threads would be left without work.
+    Never so many that threads would be left without work. What is not accessed but reshaped to or
+    from what is, is held as those accesses need it.
     """
-    if not tiles.accesses:
+    accesses = tiles.accesses or tiles.near
+    if not accesses:
         return 1
-    widest = max(_element_bytes(access) for access in tiles.accesses)
-    proven = max(_proven(access) for access in tiles.accesses)
+    widest = max(_element_bytes(access) for access in accesses)
+    proven = max(_proven(access) for access in accesses)
     elements = 1
     for extent in tiles.shape:
         elements *= extent

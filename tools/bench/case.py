@@ -81,6 +81,8 @@ class PhobosKernel:
         ctas_per_multiprocessor: for a grid-stride kernel, the grids to try besides the one that
             the launch contract gives.
         chip: the chip to compile for, if not the machine's own.
+        others: other programs for the same, which are tried too.
+        label: what tells the candidates of this program from those of others.
     """
 
     source: Callable[[str], str | Path]
@@ -88,6 +90,8 @@ class PhobosKernel:
     search: tuple[Choices, ...] = ({},)
     ctas_per_multiprocessor: tuple[int, ...] = ()
     chip: str | None = None
+    others: tuple[PhobosKernel, ...] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True)

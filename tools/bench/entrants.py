@@ -82,16 +82,17 @@ def _label(choices: Mapping[str, object]) -> str:
 
 
 def _phobos_entrants(problem: Problem, machine: Machine, selection: Selection) -> Iterator[Entrant]:
-    kernel = problem.case.phobos
-    for constants in _candidates(kernel, dict(selection.constants)):
-        for ctas in (None, *kernel.ctas_per_multiprocessor):
-            grid = None if ctas is None else (ctas * machine.multiprocessors, 1, 1)
-            shown = constants if ctas is None else {**constants, "CTAs/SM": ctas}
-            yield _phobos_entrant(
-                _label(shown),
-                partial(_phobos_run, problem, machine, constants, grid),
-                selection.chip or kernel.chip,
-            )
+    first = problem.case.phobos
+    for kernel in (first, *first.others):
+        for constants in _candidates(kernel, dict(selection.constants)):
+            for ctas in (None, *kernel.ctas_per_multiprocessor):
+                grid = None if ctas is None else (ctas * machine.multiprocessors, 1, 1)
+                shown = constants if ctas is None else {**constants, "CTAs/SM": ctas}
+                yield _phobos_entrant(
+                    " ".join(filter(None, (kernel.label, _label(shown)))),
+                    partial(_phobos_run, problem, machine, kernel, constants, grid),
+                    selection.chip or kernel.chip,
+                )
 
 
 def _phobos_entrant(
@@ -119,13 +120,13 @@ def _candidates(kernel: PhobosKernel, fixed: Choices) -> list[Choices]:
 def _phobos_run(
     problem: Problem,
     machine: Machine,
+    kernel: PhobosKernel,
     constants: Choices,
     grid: tuple[int, int, int] | None,
     chip: str | None,
 ) -> Run:
     import phobos
 
-    kernel = problem.case.phobos
     module = phobos.compile(kernel.source(problem.dtype), chip, constants)
     launcher = module[kernel.kernel]
     return _from_zero(problem, machine, lambda values: launcher(**vars(values), grid=grid))

@@ -83,7 +83,8 @@ class RowOperation:
     """One operation on rows and who computes it.
 
     `tile` and `long` are programs with DTYPE for the type; in 16-bit types they are marked
-    @fast_math if `is_fast`. `triton_tile` and `triton_long` take
+    @fast_math if `is_fast`; `long_choices` are tried for `long` in place of the shape's own.
+    `triton_tile` and `triton_long` take
     the arrays of the case, N and BLOCK.
     """
 
@@ -98,12 +99,14 @@ class RowOperation:
     weights: tuple[str, ...] = ()
     scalars: tuple[tuple[str, float], ...] = ()
     is_fast: bool = False
+    long_choices: tuple[Choices, ...] = ()
     operations: int = 5
     """Floating-point operations for each element, about."""
 
     def case(self, shape: Shape) -> Case:
         """The case for a shape."""
         text = self.long if shape.is_long else self.tile
+        search = (self.long_choices if shape.is_long else ()) or shape.phobos
         weights: tuple[Array, ...] = tuple(read(name, "N") for name in self.weights)
         arguments = ("X", *self.weights, "Y", "N", *(name for name, _ in self.scalars))
         return Case(
@@ -116,7 +119,7 @@ class RowOperation:
             scalars=dict(self.scalars),
             flops=lambda extents: self.operations * extents["M"] * extents["N"],
             reference=self.reference,
-            phobos=PhobosKernel(lambda dtype: self._source(text, dtype), self.name, shape.phobos),
+            phobos=PhobosKernel(lambda dtype: self._source(text, dtype), self.name, search),
             torch=self.torch,
             triton=TritonKernel(
                 self.triton_long if shape.is_long else self.triton_tile,

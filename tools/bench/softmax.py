@@ -2,6 +2,9 @@
 
 In bf16 the kernels of Phobos are marked @fast_math, since a result of 8 bits shows nothing of it:
 exponentials and quotients by approximate instructions, as Triton's always are.
+
+A long row is walked in tiles of PARTS parts. Each place of a part has a running maximum and a
+running sum, so that an element costs one exponential, and a place one more for all its parts.
 """
 
 from __future__ import annotations
@@ -21,22 +24,22 @@ kernel softmax(X: tensor<DTYPE>[M, N], Y: tensor<DTYPE>[M, N]) {
 }
 """
 LONG = """\
-@autotune(BLOCK in [4096, 16384], THREADS in [256, 1024], CTAS in [1, 8])
+@autotune(PARTS in [4], BLOCK in [1024, 16384], THREADS in [128, 1024], CTAS in [1, 16])
 @launch(THREADS, CTAS)
 kernel softmax(X: tensor<DTYPE>[M, N], Y: tensor<DTYPE>[M, N]) {
   let r = ctx.block.x
   var top = full(-1e30, 1, BLOCK)
   var total = full(0.0, 1, BLOCK)
-  for k in range(0, N, BLOCK) {
-    let x = f32(pad(X[r, k :+ BLOCK], -inf))
-    let larger = max(top, x)
-    total = total * exp(top - larger) + exp(x - larger)
+  for k in range(0, N, PARTS * BLOCK) {
+    let x = reshape(f32(pad(X[r, k :+ PARTS * BLOCK], -inf)), PARTS, BLOCK)
+    let larger = max(top, max<over 0>(x))
+    total = total * exp(top - larger) + sum<over 0>(exp(x - larger))
     top = larger
   }
   let largest = max<over 1>(top)
-  let scale = 1.0 / sum<over 1>(total * exp(top - largest))
-  for k in range(0, N, BLOCK) {
-    Y[r, k :+ BLOCK] = DTYPE(exp(f32(X[r, k :+ BLOCK]) - largest) * scale)
+  let shift = largest + log(sum<over 1>(total * exp(top - largest)))
+  for k in range(0, N, PARTS * BLOCK) {
+    Y[r, k :+ PARTS * BLOCK] = DTYPE(exp(f32(X[r, k :+ PARTS * BLOCK]) - shift))
   }
 }
 """
@@ -83,4 +86,11 @@ SOFTMAX = RowOperation(
     triton_tile=triton_softmax,
     triton_long=triton_softmax_long,
     is_fast=True,
+    long_choices=tuple(
+        {"PARTS": parts, "BLOCK": block, "THREADS": threads, "CTAS": ctas}
+        for parts, block, threads, ctas in (
+            *((4, 2048, 256, 4), (4, 2048, 256, 3), (4, 4096, 512, 2), (2, 4096, 512, 2)),
+            *((4, 4096, 1024, 1), (4, 8192, 1024, 1)),
+        )
+    ),
 )

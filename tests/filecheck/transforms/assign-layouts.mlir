@@ -43,4 +43,18 @@
     tile.store %s, %x[%c0] : tensor<64xf32>, memref<?xf32>
     "gpu.return"() : () -> ()
   }) {sym_name = "loop", "gpu.known_block_size" = array<i32: 32, 1, 1>} : () -> ()
+
+  // What is only read and reshaped is read in vectors too, and its parts are folded in a thread.
+  "gpu.func"() <{function_type = (memref<?x?xf32>) -> (), kernel}> ({
+  ^bb0(%x: memref<?x?xf32>):
+    %c0 = arith.constant 0 : index
+    // CHECK: tile.load {{.*}} -> tensor<1x2048xf32, #tile.layout<"register=[{{\[}}0, 1], [0, 2], [0, 512], [0, 1024]] lane=[{{\[}}0, 4], [0, 8], [0, 16], [0, 32], [0, 64]] warp=[{{\[}}0, 128], [0, 256]] -> [1, 2048]">>
+    %r = tile.load %x[%c0, %c0] : memref<?x?xf32> -> tensor<1x2048xf32>
+    // CHECK: tile.reshape {{.*}} -> tensor<4x512xf32, #tile.layout<"register=[{{\[}}0, 1], [0, 2], [1, 0], [2, 0]] lane=
+    %p = tile.reshape %r : tensor<1x2048xf32> -> tensor<4x512xf32>
+    %f = tile.reduce max %p over [0] : tensor<4x512xf32> -> tensor<1x512xf32>
+    // CHECK-NOT: convert_layout
+    tile.store %f, %x[%c0, %c0] : tensor<1x512xf32>, memref<?x?xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "parts", "gpu.known_block_size" = array<i32: 128, 1, 1>} : () -> ()
 }) {sym_name = "m"} : () -> ()

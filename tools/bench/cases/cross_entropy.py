@@ -17,16 +17,16 @@ from tools.bench.reference import E, log, subscripts
 from tools.bench.triton_language import jit, tl
 
 SOURCE = """\
-@autotune(BLOCK in [1024, 8192], THREADS in [256, 1024], CTAS in [1, 8])
+@autotune(PARTS in [4], BLOCK in [1024, 8192], THREADS in [128, 1024], CTAS in [1, 16])
 @launch(THREADS, CTAS)
 kernel cross_entropy(X: tensor<DTYPE>[M, N], T: tensor<i64>[M], L: tensor<DTYPE>[M, 1]) {
   let r = ctx.block.x
   var top = full(-1e30, 1, BLOCK)
   var total = full(0.0, 1, BLOCK)
-  for k in range(0, N, BLOCK) {
-    let x = f32(pad(X[r, k :+ BLOCK], -inf))
-    let larger = max(top, x)
-    total = total * exp(top - larger) + exp(x - larger)
+  for k in range(0, N, PARTS * BLOCK) {
+    let x = reshape(f32(pad(X[r, k :+ PARTS * BLOCK], -inf)), PARTS, BLOCK)
+    let larger = max(top, max<over 0>(x))
+    total = total * exp(top - larger) + sum<over 0>(exp(x - larger))
     top = larger
   }
   let largest = max<over 1>(top)
@@ -96,10 +96,10 @@ CASE = Case(
         source,
         "cross_entropy",
         tuple(
-            {"BLOCK": block, "THREADS": threads, "CTAS": ctas}
-            for block, threads, ctas in (
-                *((2048, 256, 4), (4096, 256, 3), (4096, 512, 2), (8192, 512, 2)),
-                *((4096, 1024, 2), (8192, 1024, 1)),
+            {"PARTS": parts, "BLOCK": block, "THREADS": threads, "CTAS": ctas}
+            for parts, block, threads, ctas in (
+                *((4, 1024, 128, 8), (4, 1024, 128, 6), (4, 2048, 256, 4), (4, 2048, 256, 3)),
+                *((2, 2048, 256, 4), (8, 1024, 128, 4), (4, 2048, 512, 2)),
             )
         ),
     ),

@@ -13,8 +13,8 @@ from tools.bench.case import (
 from tools.bench.triton_language import jit, tl
 
 SOURCE = """\
-@autotune(BLOCK in [1024, 8192], THREADS in [128, 1024])
-@launch(THREADS)
+@autotune(BLOCK in [1024, 8192], THREADS in [128, 1024], CTAS in [1, 16])
+@launch(THREADS, CTAS)
 kernel cumsum(X: tensor<DTYPE>[R, K], O: tensor<DTYPE>[R, K]) {
   let r = ctx.block.x
   var carry: tile<f32>[1, 1] = 0
@@ -54,8 +54,12 @@ CASE = Case(
         lambda dtype: SOURCE.replace("DTYPE", dtype),
         "cumsum",
         tuple(
-            {"BLOCK": block, "THREADS": threads}
-            for block, threads in ((2048, 128), (4096, 256), (8192, 256), (8192, 512))
+            {"BLOCK": block, "THREADS": threads, "CTAS": ctas}
+            for block, threads, ctas in (
+                *((2048, 128, 8), (2048, 128, 12), (4096, 256, 4), (4096, 256, 6)),
+                *((8192, 256, 3), (8192, 256, 4), (8192, 512, 2), (8192, 512, 3)),
+                (8192, 1024, 2),
+            )
         ),
     ),
     torch={"cumsum": lambda torch, t: torch.cumsum(t.X, 1, out=t.O)},

@@ -37,6 +37,20 @@ kernel matvec(A: tensor<DTYPE>[1, K], W: tensor<DTYPE>[N, K], O: tensor<DTYPE>[1
 """
 
 
+TILE_SOURCE = """\
+@autotune(ROWS in [1, 8], BLOCK in [512, 4096], THREADS in [64, 512])
+@launch(THREADS)
+kernel matvec(A: tensor<DTYPE>[1, K], W: tensor<DTYPE>[N, K], O: tensor<DTYPE>[1, N]) {
+  let n = ctx.block.x * ROWS
+  var sums = full(0.0, ROWS, BLOCK)
+  for k in range(0, K, BLOCK) {
+    sums += f32(W[n :+ ROWS, k :+ BLOCK]) * f32(A[:, k :+ BLOCK])
+  }
+  O[:, n :+ ROWS] = DTYPE(reshape(sum<over 1>(sums), 1, ROWS))
+}
+"""
+
+
 def source(dtype: str) -> str:
     """The program that users copy with its threads to choose, or one for 16-bit types."""
     if dtype != "f32":
@@ -69,7 +83,25 @@ CASE = Case(
     flops=lambda extents: 2 * extents["N"] * extents["K"],
     magnitude=lambda extents: extents["K"] ** 0.5,
     reference=lambda t: t.A @ t.W.T,
-    phobos=PhobosKernel(source, "matvec", choices(THREADS=(64, 128, 256, 512))),
+    phobos=PhobosKernel(
+        source,
+        "matvec",
+        choices(THREADS=(64, 128, 256, 512)),
+        others=(
+            PhobosKernel(
+                lambda dtype: TILE_SOURCE.replace("DTYPE", dtype),
+                "matvec",
+                tuple(
+                    {"ROWS": rows, "BLOCK": block, "THREADS": threads}
+                    for rows, block, threads in (
+                        *((1, 2048, 256), (2, 1024, 128), (2, 2048, 256)),
+                        *((4, 512, 64), (4, 1024, 128)),
+                    )
+                ),
+                label="tiles",
+            ),
+        ),
+    ),
     torch={
         "mv": lambda torch, t: torch.mv(t.W, t.A[0], out=t.O[0]),
         "matmul": lambda torch, t: torch.matmul(t.A, t.W.T, out=t.O),
