@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from tools.bench.case import Problem, Values
+from tools.bench.case import Problem, Rate, Values
 from tools.bench.check import Comparison, compare
 from tools.bench.contest import (
     Contest,
@@ -219,7 +219,12 @@ def _for_older_chips(
     finalists: Sequence[Ready],
     values: Values,
 ) -> tuple[list[Ready], list[Result]]:
-    """Phobos' finalist compiled for the other chips, checked as every candidate is."""
+    """Phobos' finalist compiled for the other chips, checked as every candidate is.
+
+    What is limited by arithmetic is left out: it is as fast as the instructions of a chip.
+    """
+    if problem.case.rate is not Rate.BYTES:
+        return [], []
     builds = [
         one.entrant.for_chip(name)
         for one in finalists
