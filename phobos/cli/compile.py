@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import phobos
 from phobos.cli.tool import ALL_GROUPS, STANDARD, Reporter, leave, named_number, read_text
-from phobos.driver.levels import CACHED_LEVELS, Level
+from phobos.driver.levels import CACHED_LEVELS, EXPLAINED_LEVELS, Level
 from phobos.driver.options import EXTENT_MULTIPLES, INDEX_WIDTHS
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ def make_parser() -> argparse.ArgumentParser:
         "--emit", choices=[level.value for level in Level], default=Level.PTX, metavar="LEVEL",
         help=f"what to write: {', '.join(Level)} (default ptx)",
     )  # fmt: skip
+    add(
+        "--explain", action="store_true",
+        help="print what became of each kernel and why, with --emit cubin of its machine code too;"
+        " files are written with -o alone",
+    )  # fmt: skip
     add("--passes", metavar="PIPELINE", help="passes in place of the default ones")
     add("--print-pipeline", action="store_true", help="print the passes, as --passes takes them")
     add("--timing", action="store_true", help="print what each step took, to stderr")
@@ -85,6 +90,10 @@ def main(args: Sequence[str] | None = None) -> int:
     is_complete = given.file is not None or given.print_pipeline or given.chip == "list"
     if not is_complete:
         parser.error("the following arguments are required: FILE")
+    if given.explain and Level(given.emit) not in EXPLAINED_LEVELS:
+        parser.error(f"--explain goes with --emit {' or '.join(EXPLAINED_LEVELS)}")
+    if given.explain and given.output == STANDARD:
+        parser.error("--explain prints to standard output; name a file with -o")
     reporter = Reporter(
         as_json=given.diagnostics == "json",
         debug=given.debug,
@@ -110,7 +119,10 @@ def _run(given: argparse.Namespace, reporter: Reporter) -> None:
 
         print(pipeline_text(options))
         return
-    _compile(given, options, reporter)
+    if given.explain:
+        _explain(given, options, reporter)
+    else:
+        _compile(given, options, reporter)
 
 
 def _options(given: argparse.Namespace) -> CompileOptions:
@@ -126,6 +138,34 @@ def _options(given: argparse.Namespace) -> CompileOptions:
         assertions=given.assertions,
         line_info=given.line_info,
     )
+
+
+def _explain(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
+    from phobos.driver.compilation import DEFAULT_LEVELS, compile_text
+    from phobos.driver.outputs import place_outputs, write_outputs
+
+    text, name = read_text(given.file)
+    source = None if given.file == STANDARD else Path(given.file)
+    level = Level(given.emit)
+    outputs = () if given.output is None else place_outputs(source, given.output, level)
+    passes = None if given.passes is None else _passes(given.passes)
+    compilation = compile_text(
+        text, name, options, levels={*DEFAULT_LEVELS, level}, passes=passes,
+        verify_each=given.verify_each, explain=True,
+    )  # fmt: skip
+    reporter.refuse_warnings()
+    write_outputs(outputs, compilation.levels)
+    assert compilation.explanation is not None
+    if given.diagnostics == "json":
+        from phobos.explain.data import explanation_json
+
+        print(explanation_json(compilation.explanation))
+    else:
+        from phobos.explain.text import explanation_text
+
+        print(explanation_text(compilation.explanation), end="")
+    if given.timing:
+        print(compilation.timing_table(), file=sys.stderr)
 
 
 def _hidden_group(text: str) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+    from phobos.explain import Explainer, Explanation
+
 
 FIRST_PTX_PASS = "ph-lower-to-ptx"
 """The pass before which the IR is at level `dist`."""
@@ -52,6 +54,7 @@ class Compilation:
         contract: how to launch the kernels, if the compilation went as far as PTX.
         diagnostics: warnings and notes, which whoever listens is told as well.
         times: the steps in order, with what each took.
+        explanation: why the kernels became what they are, if that was asked for.
     """
 
     options: CompileOptions
@@ -61,6 +64,7 @@ class Compilation:
     contract: Contract | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     times: list[StepTime] = field(default_factory=list)
+    explanation: Explanation | None = None
 
     @property
     def ptx(self) -> str:
@@ -83,21 +87,30 @@ def compile_text(
     levels: Collection[Level] = DEFAULT_LEVELS,
     passes: tuple[ModulePass, ...] | None = None,
     verify_each: bool = False,
+    explain: bool = False,
 ) -> Compilation:
     """Compile a source as far as the last of `levels` needs.
 
     `name` stands for the source in diagnostics, line information and the contract. `passes` are
     run in place of the default ones. With `verify_each` the module is verified after the front
-    end and after every pass. Raises PhobosError with everything that is wrong with the source.
+    end and after every pass. With `explain` the compilation has an explanation, of the machine
+    code too if that is among the levels. Raises PhobosError with everything that is wrong with
+    the source.
     """
     sources = SourceMap()
     sources.add(name, text)
     compilation = Compilation(options, name, sources)
     run = _Run(compilation, text, frozenset(levels), passes, verify_each)
+    if explain:
+        from phobos.explain import Explainer
+
+        run.explainer = Explainer(name, options.chip, sources)
     try:
         with listening() as listener, _collected_later():
             run.go()
         compilation.diagnostics = tuple(listener.diagnostics)
+        if run.explainer is not None:
+            compilation.explanation = run.explainer.explanation
         tell(*compilation.diagnostics, sources=sources)
     except PhobosError as error:
         error.with_sources(sources)
@@ -138,6 +151,7 @@ class _Run:
         self.levels = levels
         self.verify_each = verify_each
         self.last = max(levels, key=list(Level).index)
+        self.explainer: Explainer | None = None
 
     def go(self) -> None:
         """Go through the steps, up to the last level that was asked for."""
@@ -227,9 +241,14 @@ class _Run:
                 self.keep(Level.DIST, module)
                 if self.last is Level.DIST:
                     return False
+            if self.explainer is not None:
+                self.step = f"explaining the module before `{one.name}`"
+                self.explainer.before(one.name, module)
             with self.timed(one.name, f"in pass `{one.name}`"):
                 one.apply(context, module)
             self.verify(module)
+        if self.explainer is not None:
+            self.explainer.finish(module)
         if all(one.name != FIRST_PTX_PASS for one in passes):
             self.keep(Level.DIST, module)
         self.keep(Level.PTX_IR, module)
@@ -265,8 +284,10 @@ class _Run:
         from phobos.targets.ptx.assembler import assemble
 
         with self.timed("ptxas", "in ptxas"):
-            assembled = assemble(self.result.ptx, self.options.chip)
+            assembled = assemble(self.result.ptx, self.options.chip, ("-v",))
         self.result.levels[Level.CUBIN] = assembled.cubin
+        if self.explainer is not None:
+            self.explainer.assembled(assembled.log, assembled.cubin)
 
 
 def _context() -> Context:

@@ -19,3 +19,6 @@ class Level(StrEnum):
 
 CACHED_LEVELS = frozenset({Level.PTX, Level.CONTRACT})
 """The levels that the kernel cache holds."""
+
+EXPLAINED_LEVELS = (Level.PTX, Level.CUBIN)
+"""The levels that an explanation can go as far as."""

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from functools import cache
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -54,7 +61,7 @@ def retype(value: SSAValue, type_: Attribute) -> SSAValue:
 
 
 class OpBuilder:
-    """Collects ops that all get the location of one op."""
+    """Collects ops; those that have no location of their own get that of one op."""
 
     def __init__(self, near: Operation):
         self.near = near
@@ -63,7 +70,8 @@ class OpBuilder:
     def put(self, op: Operation) -> None:
         """Appends an op, with what is in its regions."""
         for inner in op.walk():
-            inner.location = self.near.location
+            if isinstance(inner.location, UnknownLoc):
+                inner.location = self.near.location
         self.ops.append(op)
 
     def add(self, op: Operation) -> SSAValue:

@@ -19,6 +19,7 @@ Precondition: tile-level IR. Cost: one range analysis (about 3 us an op) and a w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from xdsl.context import Context
 from xdsl.dialects import vector
@@ -133,6 +134,37 @@ def stays_inside(mem: SSAValue, axis: int, start: SSAValue, length: int, ranges:
     return promise is not None and promise % length == 0 and facts.divisible_by(length)
 
 
+class WidthLimit(StrEnum):
+    """What bounds the elements that one access may move."""
+
+    BYTES = "bytes"
+    """An instruction moves 16 bytes."""
+    LENGTH = "length"
+    """The slice is so long."""
+    START = "start"
+    """So much is proven of the alignment of where it starts."""
+    EXTENT = "extent"
+    """So much is proven of what divides the length of a row."""
+
+
+def width_limits(
+    mem: SSAValue, indices: Sequence[SSAValue], length: int, ranges: Ranges, *, masked: bool
+) -> dict[WidthLimit, int]:
+    """The powers of two that bound an access along the last axis; see `vector_width`."""
+    assert isinstance(mem.type, MemRefType)
+    element = mem.type.element_type
+    assert isinstance(element, FixedBitwidthType)
+    last = len(indices) - 1
+    numbers = {
+        WidthLimit.BYTES: MAX_VECTOR_BYTES // element.size,
+        WidthLimit.LENGTH: length,
+        WidthLimit.START: ranges.of(indices[last]).divisor,
+    }
+    if masked or last > 0:
+        numbers[WidthLimit.EXTENT] = ranges.extent(mem, last).divisor
+    return {limit: number & -number for limit, number in numbers.items() if number}
+
+
 def vector_width(
     mem: SSAValue, indices: Sequence[SSAValue], length: int, ranges: Ranges, *, masked: bool
 ) -> int:
@@ -143,11 +175,4 @@ def vector_width(
     more than one row, the row's length decide the alignment. With a mask the extent must be
     a multiple of the width too, so that no access is cut by the tensor's end.
     """
-    assert isinstance(mem.type, MemRefType)
-    element = mem.type.element_type
-    assert isinstance(element, FixedBitwidthType)
-    last = len(indices) - 1
-    numbers = [MAX_VECTOR_BYTES // element.size, length, ranges.of(indices[last]).divisor]
-    if masked or last > 0:
-        numbers.append(ranges.extent(mem, last).divisor)
-    return min(number & -number for number in numbers if number)
+    return min(width_limits(mem, indices, length, ranges, masked=masked).values())

@@ -73,6 +73,14 @@ def operand_name(element: Attribute, *, unsigned: bool = False) -> str:
     return _NAMES[type(element)]
 
 
+_ELEMENTS = {"s8": "i8", "s32": "i32", "e4m3": "f8e4m3", "e5m2": "f8e5m2"}
+
+
+def element_name(operand: str) -> str:
+    """What the language calls the elements of operands: `s8` is `i8`."""
+    return _ELEMENTS.get(operand, operand)
+
+
 def forms(a: str, b: str, asked: str | None) -> tuple[Form, ...]:
     """What operands can be multiplied as on tensor cores, the best first.
 

@@ -113,6 +113,8 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
         shared = plan_exchange(source, target, size).shared
     zero, buffer_op, store = store_to_buffer(op, op.value, shared)
     insert_before(outside_loops(op, op.value), [zero, buffer_op, store])
+    for new in (zero, buffer_op, store):
+        new.location = op.location
     dot.operands[use.index] = buffer_op.memref
     op.detach()
     op.erase()

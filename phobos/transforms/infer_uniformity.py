@@ -185,12 +185,12 @@ def _control(
         f"{what} needs {needed} control flow, but only {reached_by} get here",
         location_of(op),
         notes=_explain(divergence, result),
-        help=_SPLITTERS[divergence.op.name].help,
+        help=SPLITTERS[divergence.op.name].help,
     )
 
 
 @record
-class _Splitter(Record):
+class Splitter(Record):
     """The words for a construct that splits the threads."""
 
     name: str
@@ -202,27 +202,27 @@ _LOOP_HELP = (
     "let every thread go round equally often, with an `if` around what only some of them do, "
     "or move it behind the loop"
 )
-_SPLITTERS = {
-    "scf.if": _Splitter(
+SPLITTERS = {
+    "scf.if": Splitter(
         "`if`",
         "its condition is",
         "move it to where all threads get, or make the condition the same in every thread",
     ),
-    "scf.for": _Splitter("`for`", "its bounds are", _LOOP_HELP),
-    "scf.while": _Splitter("loop", "its condition is", _LOOP_HELP),
+    "scf.for": Splitter("`for`", "its bounds are", _LOOP_HELP),
+    "scf.while": Splitter("loop", "its condition is", _LOOP_HELP),
 }
 
 
 def _explain(divergence: Divergence, result: Uniformity) -> tuple[Note, ...]:
-    splitter = _SPLITTERS[divergence.op.name]
+    splitter = SPLITTERS[divergence.op.name]
     head = Note(
         f"this {splitter.name} splits the threads: {splitter.reason} {divergence.level}",
         location_of(divergence.op),
     )
-    return (head, *_chain_notes(divergence.condition, result))
+    return (head, *chain_notes(divergence.condition, result))
 
 
-def _chain_notes(value: SSAValue, result: Uniformity) -> Iterator[Note]:
+def chain_notes(value: SSAValue, result: Uniformity) -> Iterator[Note]:
     """The chain that made a value vary; its middle is left out where it is long."""
     notes = [
         Note(_words(link, cause, result), location_of_value(link))
@@ -248,6 +248,6 @@ def _operand_error(
     return Diagnostic.error(
         f"{message}; this one is {result.level(value)}",
         location_of(op),
-        notes=tuple(_chain_notes(value, result)),
+        notes=tuple(chain_notes(value, result)),
         help=help,
     )

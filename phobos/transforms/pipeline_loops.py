@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, memref, scf
@@ -75,12 +76,9 @@ class PipelineLoopsPass(ModulePass):
         """Rewrites every kernel of the module."""
         target = chip(self.chip)
         for kernel in kernels(op):
-            asked = _asked_stages(kernel)
-            if asked == 1:
-                continue
             for loop in list(kernel.walk()):
                 if isinstance(loop, scf.ForOp):
-                    _pipeline(loop, kernel, target, asked)
+                    _pipeline(loop, plan_pipeline(loop, kernel, target))
 
 
 def _asked_stages(kernel: gpu.FuncOp) -> int | None:
@@ -107,16 +105,66 @@ class _Staged(Record):
         return buffer_bytes(self.buffer.memref)
 
 
-def _pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip, asked: int | None) -> None:
-    staged = _staged_loads(loop)
+class Form(StrEnum):
+    """How the loads of a loop run ahead."""
+
+    COPIES = "copies"
+    REGISTERS = "registers"
+    NONE = "none"
+
+
+@record
+class Plan(Record):
+    """What becomes of a loop's loads, and in words why."""
+
+    form: Form
+    stages: int
+    staged: tuple[_Staged, ...]
+    reason: str
+
+
+def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
+    """How the loads of a loop are made to run ahead of its contractions; changes nothing."""
+    asked = _asked_stages(kernel)
+    if asked == 1:
+        return _no_pipeline("`@pipeline(1)` turns it off")
+    staged = tuple(_staged_loads(loop))
     if not staged:
-        return
+        return _no_pipeline(
+            "no operand is a slice that goes from a tensor to shared memory as it is"
+        )
     if target.has_cp_async and all(_can_copy(one) for one in staged):
         stages = asked or _fitting_stages(kernel, loop, staged, target)
         if stages >= 2:
-            _copy_ahead(loop, staged, stages)
-    elif sum(_registers(one.load) for one in staged) <= MAX_CARRIED_REGISTERS:
-        _load_ahead(loop, [one.load for one in staged])
+            reason = f"`@pipeline({asked})`" if asked else _why_so_many(stages)
+            return Plan(Form.COPIES, stages, staged, reason)
+        return _no_pipeline("a second stage does not fit the shared memory")
+    if target.has_cp_async:
+        why = "a thread's share is no whole words side by side, which a copy needs"
+    else:
+        why = f"{target.name} has no cp.async"
+    needed = sum(_registers(one.load) for one in staged)
+    if needed <= MAX_CARRIED_REGISTERS:
+        return Plan(Form.REGISTERS, 1, staged, why)
+    return _no_pipeline(f"{why}, and the loads would hold {needed} registers of a thread")
+
+
+def _why_so_many(stages: int) -> str:
+    return "more are not tried" if stages == MAX_STAGES else "more do not fit the shared memory"
+
+
+def _no_pipeline(reason: str) -> Plan:
+    return Plan(Form.NONE, 1, (), reason)
+
+
+def _pipeline(loop: scf.ForOp, plan: Plan) -> None:
+    match plan.form:
+        case Form.COPIES:
+            _copy_ahead(loop, plan.staged, plan.stages)
+        case Form.REGISTERS:
+            _load_ahead(loop, [one.load for one in plan.staged])
+        case Form.NONE:
+            pass
 
 
 def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
@@ -299,6 +347,8 @@ def _copies(
                 copy.properties[name] = one.load.properties[name]
         if one.turn is not None:
             copy.transposed = UnitAttr()
+        # The copy is the load's, for reports that name its line.
+        view.location = copy.location = one.load.location
         ops += [view, copy]
     return ops
 

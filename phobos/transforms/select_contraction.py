@@ -39,7 +39,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import elementwise, tile
-from phobos.dialects.contraction import DotOp, Instruction, InstructionAttr
+from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction, InstructionAttr
 from phobos.dialects.ptx.matrix import MmaShape, WmmaShape
 from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
 from phobos.ir.kernel import index_bits_of, kernels, threads_of
@@ -55,6 +55,7 @@ from phobos.transforms.contraction_forms import (
     SMALL_FLOATS,
     WMMA,
     Form,
+    element_name,
     forms,
     mma_for,
     operand_name,
@@ -87,47 +88,91 @@ class SelectContractionPass(ModulePass):
 # ---- tiles
 
 
-def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
+@record
+class Choice(Record):
+    """What a contraction is made of: `mma` or `wmma` with its operands and shape, or `fma`.
+
+    `reason` says in words why it is that.
+    """
+
+    name: str
+    form: Form | None
+    row: MmaShape | WmmaShape | None
+    reason: str
+
+
+def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
+    """The instruction for a contraction that has none yet, and why.
+
+    Raises PhobosError if the kernel asks for what is not supported.
+    """
     threads = threads_of(kernel)
-    lanes, warp_bits = thread_bits(threads)
-    # The instructions want all lanes of each warp that gets to them, also of the last one.
-    has_whole_warps = lanes == LANE_BITS and threads % (1 << LANE_BITS) == 0
-    m, n = _extents(op.c)[-2:]
     asked = _asked(op, kernel, target)
+    options = forms(*_operand_names(op), asked.rounding)
+    if not options:
+        return _no_product(
+            "f32 operands stay f32; `@tensorcore(tf32)` rounds them for the tensor cores"
+        )
+    # The instructions want all lanes of each warp that gets to them, also of the last one.
+    if thread_bits(threads)[0] != LANE_BITS or threads % (1 << LANE_BITS):
+        return _no_product(f"{threads} threads are not whole warps")
+    total = operand_name(_element(op.c))
+    m, n = (ceil_pow2(extent) for extent in _extents(op.c)[-2:])
+    depth = ceil_pow2(_extents(op.a)[-1])
+    for form in options if asked.by_wmma else ():
+        piece = wmma_for(target, form, total, (m, n, depth))
+        if piece is not None:
+            return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")
+    for form in options:
+        row = mma_for(target, form, total, depth)
+        if row is not None:
+            return Choice("mma", form, row, _why(op, form, asked.rounding, target))
+    if any(mma_for(target, form, total, _ANY_DEPTH) is not None for form in options):
+        return _no_product(f"K of {depth} is less than a step of {target.name}'s mma")
+    names = " and ".join(dict.fromkeys(map(element_name, (options[0].a, options[0].b))))
+    return _no_product(f"{target.name} has no mma of {names} summed in {element_name(total)}")
+
+
+_ANY_DEPTH = 1 << 30
+
+
+def _no_product(reason: str) -> Choice:
+    return Choice("fma", None, None, reason)
+
+
+def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
+    """Why an `mma` takes operands in this form."""
+    own = _operand_names(op)
+    names = " and ".join(dict.fromkeys(map(element_name, own)))
+    if own == (form.a, form.b):
+        return f"{names} operands on {target.name}"
+    if rounding is not None and own == ("f32", "f32"):
+        attribute = f"`@tensorcore({rounding})`" if rounding else "`@tensorcore`"
+        taken = OPERAND_FORMS[form.a]
+        if taken.parts > 1:
+            return f"{attribute} splits f32 operands into {taken.parts} parts of {taken.ptx}"
+        return f"{attribute} rounds f32 operands to {form.a}"
+    return f"{target.name} has no mma of {names}, which are widened to {form.a}"
+
+
+def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
+    _, warp_bits = thread_bits(threads_of(kernel))
+    m, n = _extents(op.c)[-2:]
+    choice = choose(op, kernel, target)
+    form, row = choice.form, choice.row
     for position, axis in ((0, -1), (1, -2)):
         op.operands[position] = _zero_beyond(op, op.operands[position], axis)
-    product = _matrix_product(op, asked, target) if has_whole_warps else None
-    if product is None:
+    if form is None or row is None:
         if _operand_names(op)[0] in SMALL_FLOATS:
             _convert_operands(op, f16)
         op.instruction = InstructionAttr(_multiply_add(op, m, n, 1 << warp_bits))
         return
-    name, form, row = product
     if form.converted is not None:
         _convert_operands(op, form.converted)
     warps = _split(op, m, n, 1 << warp_bits, (row.m, row.n))
     op.instruction = InstructionAttr(
-        Instruction(name, (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps)
+        Instruction(choice.name, (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps)
     )
-
-
-def _matrix_product(
-    op: DotOp, asked: _Asked, target: Chip
-) -> tuple[str, Form, MmaShape | WmmaShape] | None:
-    """The instruction, the best form of the operands that the chip has a shape for, and that."""
-    total = operand_name(_element(op.c))
-    m, n = (ceil_pow2(extent) for extent in _extents(op.c)[-2:])
-    depth = ceil_pow2(_extents(op.a)[-1])
-    options = forms(*_operand_names(op), asked.rounding)
-    for form in options if asked.by_wmma else ():
-        piece = wmma_for(target, form, total, (m, n, depth))
-        if piece is not None:
-            return "wmma", form, piece
-    for form in options:
-        row = mma_for(target, form, total, depth)
-        if row is not None:
-            return "mma", form, row
-    return None
 
 
 def _operand_names(op: DotOp) -> tuple[str, str]:

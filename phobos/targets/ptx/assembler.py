@@ -1,22 +1,18 @@
 """Assembling PTX to machine code with NVIDIA's `ptxas`.
 
-`ptxas` is looked for on the PATH and then in the pip package `nvidia-cuda-nvcc`.
+`phobos.targets.ptx.cuda_tools` says where `ptxas` is looked for.
 """
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from phobos.diagnostics import Note, PhobosError
+from phobos.targets.ptx.cuda_tools import find_cuda_tool
 
-_PACKAGE_FOLDERS = ("cu13", "cu14", "cuda_nvcc")
-"""Folders of the package `nvidia` that hold `bin/ptxas`, by release of nvidia-cuda-nvcc."""
 _MAX_NOTES = 10
 
 
@@ -51,18 +47,11 @@ _STATISTICS = (
 )
 
 
-@cache
 def find_ptxas() -> str:
     """The path of `ptxas`. Raises PhobosError if there is none."""
-    on_path = shutil.which("ptxas")
-    if on_path is not None:
-        return on_path
-    spec = find_spec("nvidia")
-    for root in (spec.submodule_search_locations or []) if spec is not None else []:
-        for folder in _PACKAGE_FOLDERS:
-            candidate = shutil.which("ptxas", path=str(Path(root, folder, "bin")))
-            if candidate is not None:
-                return candidate
+    found = find_cuda_tool("ptxas")
+    if found is not None:
+        return found
     raise PhobosError.at(
         None,
         "ptxas is needed to make machine code, and was not found",

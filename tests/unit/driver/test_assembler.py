@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from phobos.diagnostics import PhobosError
-from phobos.targets.ptx import assembler
+from phobos.targets.ptx import cuda_tools
 from phobos.targets.ptx.assembler import Assembled, assemble, find_ptxas
+from phobos.targets.ptx.cuda_tools import find_cuda_tool
 from tests.support.launching import SAXPY_PTX
 
 
 @pytest.fixture(autouse=True)
 def _forget_where_ptxas_is() -> Iterator[None]:
-    find_ptxas.cache_clear()
+    find_cuda_tool.cache_clear()
     yield
-    find_ptxas.cache_clear()
+    find_cuda_tool.cache_clear()
 
 
 def fake_ptxas(folder: Path, script: str) -> None:
@@ -44,13 +45,28 @@ def test_ptxas_of_the_pip_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     class Spec:
         submodule_search_locations = (str(tmp_path / "nvidia"),)
 
-    monkeypatch.setattr(assembler, "find_spec", lambda _: Spec)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.setattr(cuda_tools, "find_spec", lambda _: Spec)
+    assert find_ptxas() == str(folder / "ptxas")
+
+
+@pytest.mark.parametrize("variable", ["CUDA_HOME", "CUDA_PATH"])
+def test_ptxas_of_a_toolkit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str) -> None:
+    folder = tmp_path / "cuda" / "bin"
+    folder.mkdir(parents=True)
+    fake_ptxas(folder, "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "cuda"))
     assert find_ptxas() == str(folder / "ptxas")
 
 
 def test_without_ptxas(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(assembler, "find_spec", lambda _: None)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.setattr(cuda_tools, "find_spec", lambda _: None)
     with pytest.raises(PhobosError, match="ptxas is needed") as caught:
         find_ptxas()
     assert "pip install nvidia-cuda-nvcc" in str(caught.value)

@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "targets": {"dialects", "ir", "layout"},
     "transforms": {"analysis", "dialects", "ir", "layout", "targets"},
     "pipeline": {"transforms", "analysis", "dialects", "ir", "layout", "targets"},
+    "explain": {"analysis", "dialects", "ir", "layout", "targets", "transforms"},
     "faults": {"ir"},
     "plugin": {"faults", "frontend", "targets", "dialects", "ir", "layout", "pipeline"},
     "universe": {"plugin", "pipeline", "dialects", "transforms"},
@@ -33,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "driver": {
         "analysis",
         "dialects",
+        "explain",
         "faults",
         "frontend",
         "ir",
@@ -58,7 +60,7 @@ TYPE_ONLY = {("pipeline", "driver")}
 
 COMPILER = {
     "record", "diagnostics", "layout", "dialects", "ir", "frontend", "analysis", "targets",
-    "transforms", "pipeline", "faults", "plugin", "universe",
+    "transforms", "pipeline", "explain", "faults", "plugin", "universe",
 }  # fmt: skip
 """The rooms that need xDSL and the standard library alone."""
 

@@ -1,0 +1,112 @@
+"""Memory accesses as PTX has them: so wide, so many, so guarded, for each place of the source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from phobos.dialects import ptx
+from phobos.dialects.ptx.instruction import Instruction
+from phobos.explain.coalescing import Facts, Key, key_of
+from phobos.explain.places import Places, order_of
+from phobos.explain.records import Access
+
+_VERBS: dict[type[Operation], str] = {
+    ptx.LdOp: "load",
+    ptx.StOp: "store",
+    ptx.CpAsyncOp: "copy",
+    ptx.LdmatrixOp: "load",
+    ptx.StmatrixOp: "store",
+    ptx.WmmaLoadOp: "load",
+    ptx.WmmaStoreOp: "store",
+    ptx.AtomOp: "atomic",
+    ptx.RedOp: "atomic",
+}
+_WRITES = (ptx.StOp, ptx.StmatrixOp, ptx.WmmaStoreOp, ptx.AtomOp, ptx.RedOp)
+_VECTOR = re.compile(r"\.[vx](\d)(?=\.|$)")
+_BITS = re.compile(r"[a-z]+(\d+)(x2)?$")
+
+
+@dataclass
+class _Group:
+    """The instructions of one kind at one place."""
+
+    first: Instruction
+    count: int = 0
+    guarded: int = 0
+
+
+def accesses(entry: ptx.EntryOp, facts: Mapping[Key, Facts], places: Places) -> tuple[Access, ...]:
+    """The accesses of a kernel to global and shared memory, in the order of the source."""
+    groups: dict[tuple[object, ...], _Group] = {}
+    for block in entry.body.blocks:
+        for op in block.ops:
+            if type(op) not in _VERBS:
+                continue
+            assert isinstance(op, Instruction)
+            key = (_key(op), _mnemonic(op), _bytes(op))
+            group = groups.setdefault(key, _Group(op))
+            group.count += 1
+            group.guarded += op.guard is not None or _fills(op)
+    found = [_access(group, facts, places) for group in groups.values()]
+    return tuple(sorted(found, key=lambda one: (order_of(one.place), one.space, one.instruction)))
+
+
+def _access(group: _Group, facts: Mapping[Key, Facts], places: Places) -> Access:
+    op = group.first
+    space = _space(op)
+    key = _key(op)
+    known = facts.get(key) if key is not None else None
+    size = _bytes(op)
+    return Access(
+        places.of_target(op) if isinstance(op, ptx.StOp) else places.of(op),
+        space,
+        _VERBS[type(op)],
+        _mnemonic(op),
+        size,
+        group.count,
+        group.guarded,
+        None if known is None else known.coalesced,
+        None if known is None else known.banks,
+        None if known is None or size >= 16 else known.narrow,
+    )
+
+
+def _fills(op: Instruction) -> bool:
+    """Whether a copy is told how many bytes exist, and puts zeros for the others."""
+    return isinstance(op, ptx.CpAsyncOp) and op.own_count > 2
+
+
+def _key(op: Instruction) -> Key | None:
+    return key_of(op, writes=isinstance(op, _WRITES), is_shared=_space(op) == "shared")
+
+
+def _mnemonic(op: Instruction) -> str:
+    return op.spelling(op.suffix).mnemonic
+
+
+def _space(op: Instruction) -> str:
+    parts = op.suffix.split(".")
+    if isinstance(op, ptx.CpAsyncOp):
+        return "global to shared"
+    return "shared" if "shared" in parts else "local" if "local" in parts else "global"
+
+
+def _bytes(op: Instruction) -> int:
+    """What one thread moves with an instruction."""
+    if isinstance(op, ptx.CpAsyncOp):
+        return op.immediates[0]
+    if isinstance(op, ptx.WmmaLoadOp | ptx.WmmaStoreOp):
+        # All of the registers, of which a store has an address and a stride beside them.
+        held = op.results if isinstance(op, ptx.WmmaLoadOp) else op.own_operands[1:-1]
+        return sum(one.type.bits for one in held if isinstance(one.type, ptx.RegisterType)) // 8
+    found = _VECTOR.search(f".{op.suffix}")
+    vector = int(found[1]) if found is not None else 1
+    if isinstance(op, ptx.LdmatrixOp | ptx.StmatrixOp):
+        return 4 * vector
+    bits = _BITS.search(op.suffix.split(".")[-1])
+    assert bits is not None
+    return vector * int(bits[1]) * (2 if bits[2] else 1) // 8

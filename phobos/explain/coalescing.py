@@ -1,0 +1,258 @@
+"""How the lanes of a warp share out memory, from the IR with layouts.
+
+For each place of the source that accesses a tensor: the sectors of 32 bytes that one instruction
+of a warp touches, against the fewest that hold its data, and what keeps a thread from moving 16
+bytes at a time. A tensor is taken to start at the beginning of a sector, and rows of unknown
+length to share none. For accesses of shared memory: the passes that banks make of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects import gpu, memref, vector
+from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType, VectorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from phobos.analysis.uniformity import analyze
+from phobos.dialects import tile
+from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp, StoreReleaseOp
+from phobos.dialects.gathering import GatherOp, ScatterOp
+from phobos.dialects.staging import AsyncCopyOp
+from phobos.explain.masks import Limits
+from phobos.explain.records import Banks, Coalesced
+from phobos.explain.strides import LaneSteps
+from phobos.ir.kernel import threads_of
+from phobos.ir.locations import location_of
+from phobos.layout import contiguous_vector
+from phobos.layout.build import LANE, WARP
+from phobos.layout.exchange import best_access
+from phobos.layout.linear import LinearLayout
+from phobos.layout.queries import SECTOR_BYTES
+from phobos.layout.shared import count_wavefronts
+from phobos.record import Record, record
+from phobos.targets.ptx.chips import WARP_LANES
+from phobos.transforms.analyze_extents import MAX_VECTOR_BYTES
+from phobos.transforms.lowering.addresses import static_stride
+
+Key = tuple[int, int, bool, bool]
+"""Line and column of an op's location, whether it writes, and whether to shared memory."""
+
+
+@record
+class Facts(Record):
+    """What is known of the accesses of one place."""
+
+    coalesced: Coalesced | None = None
+    narrow: str | None = None
+    banks: Banks | None = None
+
+
+def access_facts(kernel: gpu.FuncOp, limits: Limits) -> dict[Key, Facts]:
+    """Facts about every place that accesses a tensor in global memory.
+
+    `limits` are what was proven of slices. Of a place that is found twice (a loop that was split)
+    the first is told.
+    """
+    steps = LaneSteps(analyze(kernel))
+    lanes = min(WARP_LANES, threads_of(kernel))
+    found: dict[Key, Facts] = {}
+    for op in kernel.walk():
+        facts = _facts(op, steps, lanes, limits)
+        is_shared = facts is not None and facts.banks is not None
+        key = key_of(op, writes=isinstance(op, _WRITES), is_shared=is_shared)
+        if facts is not None and key is not None:
+            known = found.get(key)
+            found[key] = facts if known is None else _worse(known, facts)
+    return found
+
+
+def _worse(known: Facts, other: Facts) -> Facts:
+    """Of two accesses of one place the one with more conflicts, or that of which more is known."""
+    if known.banks is not None and other.banks is not None:
+        return max(known, other, key=_conflicts)
+    return other if known.coalesced is None else known
+
+
+def _conflicts(facts: Facts) -> float:
+    return 0 if facts.banks is None else facts.banks.passes / facts.banks.ideal
+
+
+def key_of(op: Operation, *, writes: bool, is_shared: bool) -> Key | None:
+    """The key of an op's place."""
+    place = location_of(op)
+    return None if place is None else (place.line, place.column, writes, is_shared)
+
+
+_WRITES = (tile.StoreOp, ScatterOp, memref.StoreOp, vector.StoreOp, AtomicOp, CompareExchangeOp,
+           StoreReleaseOp)  # fmt: skip
+_TileAccess = tile.LoadOp | tile.StoreOp | AsyncCopyOp | GatherOp | ScatterOp
+
+
+def _facts(op: Operation, steps: LaneSteps, lanes: int, limits: Limits) -> Facts | None:
+    match op:
+        case tile.LoadOp() | GatherOp():
+            return _tile_facts(op, op.result.type, limits)
+        case tile.StoreOp() | ScatterOp():
+            return _tile_facts(op, op.value.type, limits)
+        case AsyncCopyOp():
+            return _tile_facts(op, op.tile_type, limits)
+        case memref.LoadOp() | memref.StoreOp():
+            return _point_facts(op.memref, op.indices, 1, steps, lanes)
+        case AtomicOp() | CompareExchangeOp() | LoadAcquireOp() | StoreReleaseOp():
+            return _point_facts(op.mem, op.indices, 1, steps, lanes)
+        case vector.LoadOp():
+            return _run_facts(op, op.base, op.indices, op.result.type, steps, lanes, limits)
+        case vector.StoreOp():
+            return _run_facts(op, op.base, op.indices, op.vector.type, steps, lanes, limits)
+        case _:
+            return None
+
+
+_FAR = 1 << 40
+"""The distance of rows whose length is not known, in elements: no two share a sector."""
+
+
+# ---- tiles
+
+
+def _tile_facts(op: _TileAccess, type_: Attribute, limits: Limits) -> Facts | None:
+    assert isinstance(type_, TensorType)
+    encoding = type_.encoding
+    if not isinstance(encoding, tile.LayoutAttr):
+        return None
+    layout, size = encoding.data, _element_bytes(type_)
+    if tile.is_shared(op.mem):
+        _, cost = best_access(layout, tile.shared_layout_of(op.mem), size)
+        return Facts(banks=Banks(cost.wavefronts, cost.ideal))
+    proven = op.vector.value.data if op.vector is not None else 1
+    own = contiguous_vector(layout, layout.rank - 1)
+    width = min(proven, own, MAX_VECTOR_BYTES // size)
+    starts = _tile_places(layout, type_.get_shape(), width, _strides(op.mem))
+    coalesced = _touched([size * start for start in starts], width * size)
+    narrow = None
+    if width * size < MAX_VECTOR_BYTES:
+        narrow = _short_words(layout, own) if own < proven else limits.narrow(op)
+    return Facts(coalesced, narrow)
+
+
+def _short_words(layout: LinearLayout, own: int) -> str:
+    """Why threads have few elements in a row."""
+    threads = layout.in_size(LANE) * layout.in_size(WARP)
+    if layout.elements <= own * threads:
+        return f"{layout.elements} elements for {threads} threads are {own} for each"
+    if own == 1:
+        return "the tile's layout gives neighbours to different threads"
+    return f"the tile's layout gives a thread {own} in a row"
+
+
+def _strides(mem: SSAValue) -> tuple[int, ...]:
+    """Elements between neighbours along each axis of a tensor."""
+    assert isinstance(mem.type, MemRefType)
+    rank = len(mem.type.get_shape())
+    known = (static_stride(mem, axis) for axis in range(rank))
+    return tuple(
+        _FAR << (rank - axis) if stride is None else stride for axis, stride in enumerate(known)
+    )
+
+
+def _tile_places(
+    layout: LinearLayout, shape: Sequence[int], width: int, strides: Sequence[int]
+) -> set[int]:
+    """Where the lanes of a warp find their first `width` elements, in elements."""
+    places: set[int] = set()
+    for lane in range(layout.in_size(LANE) if LANE in layout.in_names else 1):
+        found = layout.apply(**{LANE: lane}) if LANE in layout.in_names else (0,) * layout.rank
+        coordinates = (*found[:-1], found[-1] // width * width)
+        if all(c < extent for c, extent in zip(coordinates, shape, strict=True)):
+            places.add(sum(c * s for c, s in zip(coordinates, strides, strict=True)))
+    return places
+
+
+def _touched(starts: Iterable[int], size: int) -> Coalesced:
+    """What accesses of `size` bytes touch that begin at these bytes."""
+    pieces: list[list[int]] = []
+    for start in sorted(set(starts)):
+        if pieces and start <= pieces[-1][1]:
+            pieces[-1][1] = start + size
+        else:
+            pieces.append([start, start + size])
+    lengths = {end - begin for begin, end in pieces}
+    many = f"{len(pieces)} pieces of " if len(pieces) > 1 else ""
+    some = " and more" if len(lengths) > 1 else " side by side" if not many else ""
+    sectors = {
+        sector
+        for begin, end in pieces
+        for sector in range(begin // SECTOR_BYTES, (end - 1) // SECTOR_BYTES + 1)
+    }
+    total = sum(end - begin for begin, end in pieces)
+    ideal = -(-total // SECTOR_BYTES)
+    return Coalesced(f"{many}{_bytes(min(lengths))}{some}", len(sectors), ideal)
+
+
+def _bytes(number: int) -> str:
+    return f"{number} byte" if number == 1 else f"{number} bytes"
+
+
+# ---- single elements and runs
+
+
+def _point_facts(
+    mem: SSAValue, indices: Sequence[SSAValue], width: int, steps: LaneSteps, lanes: int
+) -> Facts | None:
+    assert isinstance(mem.type, MemRefType)
+    stride = _lane_stride(mem, indices, steps)
+    if tile.is_shared(mem):
+        return None if stride is None else Facts(banks=_banks(stride, mem.type, width, lanes))
+    return Facts(_lane_words(stride, _element_bytes(mem.type), width, lanes), None)
+
+
+def _run_facts(
+    op: Operation,
+    mem: SSAValue,
+    indices: Sequence[SSAValue],
+    type_: Attribute,
+    steps: LaneSteps,
+    lanes: int,
+    limits: Limits,
+) -> Facts | None:
+    assert isinstance(type_, VectorType)
+    facts = _point_facts(mem, indices, type_.get_shape()[-1], steps, lanes)
+    return None if facts is None else Facts(facts.coalesced, limits.narrow(op))
+
+
+def _banks(stride: int, type_: MemRefType, width: int, lanes: int) -> Banks:
+    """What single elements or runs cost; a run is accessed as wide as may be."""
+    size = _element_bytes(type_)
+    own = min(width * size, MAX_VECTOR_BYTES)
+    places = [lane * stride * size for lane in range(lanes)]
+    ideal = count_wavefronts([lane * own for lane in range(lanes)], own)
+    return Banks(count_wavefronts(places, own), ideal)
+
+
+def _lane_stride(mem: SSAValue, indices: Sequence[SSAValue], steps: LaneSteps) -> int | None:
+    """Elements between the places that neighbouring lanes access; None if it is no one number."""
+    total = 0
+    for axis, index in enumerate(indices):
+        step = steps.of(index)
+        if step is None:
+            return None
+        stride = static_stride(mem, axis)
+        total += step * (_FAR if stride is None else stride)
+    return total
+
+
+def _lane_words(stride: int | None, size: int, width: int, lanes: int) -> Coalesced:
+    if stride is None:
+        return Coalesced("each lane at a place of its own")
+    run = width * size
+    if stride == 0:
+        fewest = -(-run // SECTOR_BYTES)
+        return Coalesced("all lanes at one place", fewest, fewest)
+    return _touched((lane * abs(stride) * size for lane in range(lanes)), run)
+
+
+def _element_bytes(type_: TensorType | MemRefType) -> int:
+    element = type_.element_type
+    assert isinstance(element, FixedBitwidthType)
+    return element.size
