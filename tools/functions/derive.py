@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from math import ceil, log2
 from pathlib import Path
@@ -124,14 +124,16 @@ def error_function(largest: str, count: int) -> Fit:
     )
 
 
-def complement(low: str, high: str, count: int) -> Fit:
-    """P such that 1 - erf(t) = 2^P(t) for low <= t <= high, relative to erf(t)."""
+def complement(low: str, high: str, count: int, origin: str = "0", bits: int = 32) -> Fit:
+    """P such that 1 - erf(x) = 2^P(x - origin) for low <= x <= high, relative to erf(x)."""
+    start = Decimal(origin)
     return Fit(
-        lambda t: (1 - erf(t)).ln() / LN2,
-        lambda t: LN2 * (1 - erf(t)) / erf(t),
-        Decimal(low),
-        Decimal(high),
+        lambda t: (1 - erf(t + start)).ln() / LN2,
+        lambda t: LN2 * (1 - erf(t + start)) / erf(t + start),
+        Decimal(low) - start,
+        Decimal(high) - start,
         count,
+        bits,
     )
 
 
@@ -153,6 +155,11 @@ def logarithm_of_ratio(largest: str, count: int) -> Fit:
         return (2 * atanh(s) / s - 2) / t
 
     return Fit(target, lambda t: t / 2, ZERO, Decimal(largest) ** 2, count, bits=64)
+
+
+def in_double(problem: Fit) -> Fit:
+    """The same with coefficients of f64."""
+    return replace(problem, bits=64)
 
 
 # Half of ln(2), and a little more for a quotient that rounding took to the wrong neighbour.
@@ -211,6 +218,39 @@ TABLES = (
         "ln((1 + s) / (1 - s))",
         logarithm_of_ratio("0.1716", 7),
     ),
+    Table(
+        "SINE_DOUBLE", "(sin(x) / x - 1) / t with t = x^2 for |x| <= 0.8, in f64", "sin(x)",
+        in_double(odd_part(sine, "0.8", 7)),
+    ),
+    Table(
+        "COSINE_DOUBLE", "(cos(x) - 1) / t with t = x^2 for |x| <= 0.8, in f64", "cos(x)",
+        in_double(cosine_part("0.8", 7)),
+    ),
+    Table(
+        "TANH_DOUBLE", "(tanh(x) / x - 1) / t with t = x^2 for |x| <= 1, in f64", "tanh(x)",
+        in_double(odd_part(tanh, "1", 16)),
+    ),
+    Table(
+        "ERF_DOUBLE", "erf(x) / x - 1 with t = x^2 for |x| <= 1, in f64", "erf(x)",
+        in_double(error_function("1", 13)),
+    ),
+    *(
+        Table(
+            f"LOG2_ERFC_DOUBLE_{number}",
+            f"log2(1 - erf(t + {origin})) for {low} <= t + {origin} <= {high}, in f64",
+            f"erf(t + {origin})",
+            complement(low, high, 13, origin, 64),
+        )
+        for number, (low, origin, high) in enumerate(
+            (("1", "1.5", "2"), ("2", "2.75", "3.5"), ("3.5", "4.75", "6"))
+        )
+    ),
+    Table(
+        "LOG2_RATIO_DOUBLE",
+        "(log2((2 + v) / (2 - v)) / v - 1 / ln(2)) / t with t = v^2 for |v| <= 0.3432, in f64",
+        "log2((2 + v) / (2 - v))",
+        in_double(binary_logarithm_tail("0.3432", 12)),
+    ),
 )  # fmt: skip
 
 
@@ -236,7 +276,7 @@ class Split:
             for _ in range(self.parts):
                 part = round_to(rest, self.bits)
                 if self.is_cut and Decimal(part) > rest:
-                    part = float_below(part)
+                    part = float_below(part, self.bits)
                 parts.append(part)
                 rest -= Decimal(part)
         return tuple(parts)
@@ -253,20 +293,23 @@ def splits() -> tuple[Split, ...]:
             Split("HALF_PI", "pi / 2", HALF_CIRCLE / 2, 3, is_cut=True),
             Split("LOG2_RATIO_START", "1 / (12 ln(2))", ONE / (12 * LN2), 2),
             Split("LN_2_DOUBLE", "ln(2) in f64", LN2, 2, bits=64),
+            Split("LOG2_E_DOUBLE", "1 / ln(2) in f64", ONE / LN2, 2, bits=64),
+            Split("HALF_PI_DOUBLE", "pi / 2 in f64", HALF_CIRCLE / 2, 3, bits=64, is_cut=True),
         )
 
 
 TWO_OVER_PI_WORDS = 7
 """Enough for the largest f32: exponent 127, 96 bits behind it, a word to shift by."""
+TWO_OVER_PI_WORDS_DOUBLE = 19
+"""Of 64 bits, for the largest f64: exponent 1023, less 52, 192 bits behind it."""
 
 
-def two_over_pi() -> tuple[int, ...]:
-    """The first bits of 2 / pi behind the binary point, 32 a word."""
-    with localcontext(prec=120):
-        bits = int(2 / circle_constant() * TWO ** (32 * TWO_OVER_PI_WORDS))
+def two_over_pi(words: int, width: int) -> tuple[int, ...]:
+    """The first bits of 2 / pi behind the binary point, so many words of `width` bits."""
+    with localcontext(prec=400):
+        bits = int(2 / circle_constant() * TWO ** (width * words))
     return tuple(
-        bits >> (32 * (TWO_OVER_PI_WORDS - 1 - index)) & 0xFFFFFFFF
-        for index in range(TWO_OVER_PI_WORDS)
+        bits >> (width * (words - 1 - index)) & ((1 << width) - 1) for index in range(words)
     )
 
 
@@ -303,11 +346,17 @@ def lines() -> Iterator[str]:
         cut = ", none of them rounded up" if split.is_cut else ""
         yield f'"""{split.meaning}, as a sum of floats{cut}."""'
         yield ""
-    yield "TWO_OVER_PI = ("
-    for word in two_over_pi():
-        yield f"    0x{word:08X},"
-    yield ")"
-    yield '"""The bits of 2 / pi behind the binary point."""'
+    for name, words, width in (
+        ("TWO_OVER_PI", TWO_OVER_PI_WORDS, 32),
+        ("TWO_OVER_PI_DOUBLE", TWO_OVER_PI_WORDS_DOUBLE, 64),
+    ):
+        if width == 64:
+            yield ""
+        yield f"{name} = ("
+        for word in two_over_pi(words, width):
+            yield f"    0x{word:0{width // 4}X},"
+        yield ")"
+        yield f'"""The bits of 2 / pi behind the binary point, {width} a word."""'
 
 
 def derived_text() -> str:

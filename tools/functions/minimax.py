@@ -12,9 +12,9 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from math import cos, pi
+from math import cos, nextafter, pi
 
-DIGITS = 50
+DIGITS = 100
 
 Function = Callable[[Decimal], Decimal]
 
@@ -56,8 +56,10 @@ def round_to(value: Decimal, bits: int) -> float:
     return struct.unpack("<f", struct.pack("<f", float(value)))[0]
 
 
-def float_below(value: float) -> float:
-    """The 32-bit float before a positive one."""
+def float_below(value: float, bits: int = 32) -> float:
+    """The float of 32 or 64 bits before a positive one."""
+    if bits == 64:
+        return nextafter(value, 0.0)
     pattern = struct.unpack("<I", struct.pack("<f", value))[0]
     return struct.unpack("<f", struct.pack("<I", pattern - 1))[0]
 

@@ -35,7 +35,7 @@ class Case:
     operation: type[Operation]
     reference: Reference
     dense: tuple[tuple[float, float], ...]
-    kinds: tuple[str, ...] = ("f32", "f16", "bf16")
+    kinds: tuple[str, ...] = ("f32", "f16", "bf16", "f64")
     may_flush: bool = False
 
     def exact(self, *arguments: np.ndarray) -> np.ndarray:
@@ -99,34 +99,56 @@ def _pairs(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
-    return np.array([scalar.erf(one) for one in x])
+    if x.dtype == np.float64:
+        return np.array([scalar.erf(one) for one in x])
+    return _wide_erf(x)
 
+
+_ERF_IS_ONE = 6.5
+_TERMS = 200
+
+
+def _wide_erf(x: np.ndarray) -> np.ndarray:
+    """2 / sqrt(pi) exp(-x^2) (x + 2 x^3 / 3 + 4 x^5 / 15 ...), whose terms are positive."""
+    limited = np.clip(x, -_ERF_IS_ONE, _ERF_IS_ONE)
+    total = term = limited
+    for n in range(_TERMS):
+        term = term * 2 * limited * limited / (2 * n + 3)
+        total = total + term
+    pi = x.dtype.type("3.14159265358979323846264338327950288")
+    # What is summed loses the sign of zero, and small squares.
+    return np.where(
+        np.abs(x) < 1e-9, 2 / np.sqrt(pi) * x, 2 / np.sqrt(pi) * np.exp(-(limited**2)) * total
+    )
+
+
+HALVES_AND_SINGLE = ("f32", "f16", "bf16")
+"""The types of functions that the math dialect has and the language has not."""
 
 CASES = (
-    Case("div", arith.DivfOp, np.divide, (), ("f32", "f16", "bf16", "f64")),
+    Case("div", arith.DivfOp, np.divide, ()),
     Case(
         "exp", math.ExpOp, np.exp, ((-104, 89), (-1, 1), (-88, -86)),
-        ("f32", "f16", "bf16", "f64"),
     ),
     Case("exp2", math.Exp2Op, np.exp2, ((-127, 129), (-1, 1)), may_flush=True),
-    Case("expm1", math.ExpM1Op, np.expm1, ((-20, 89), (-1, 1), (-0.01, 0.01))),
+    Case("expm1", math.ExpM1Op, np.expm1, ((-20, 89), (-1, 1), (-0.01, 0.01)), HALVES_AND_SINGLE),
     Case(
         "log", math.LogOp, np.log, ((0.5, 2), (0.99, 1.01), (0, 100)),
-        ("f32", "f16", "bf16", "f64"),
     ),
     Case("log2", math.Log2Op, np.log2, ((0.5, 2), (0.99, 1.01), (0, 100))),
-    Case("log10", math.Log10Op, np.log10, ((0.5, 2), (0.99, 1.01), (0, 100))),
-    Case("log1p", math.Log1pOp, np.log1p, ((-1, 1), (-0.01, 0.01), (-0.5, 4))),
+    Case("log10", math.Log10Op, np.log10, ((0.5, 2), (0.99, 1.01), (0, 100)), HALVES_AND_SINGLE),
+    Case("log1p", math.Log1pOp, np.log1p, ((-1, 1), (-0.01, 0.01), (-0.5, 4)), HALVES_AND_SINGLE),
     Case(
-        "sqrt", math.SqrtOp, np.sqrt, ((0, 4), (0, 1e6)), ("f32", "f16", "bf16", "f64")
+        "sqrt", math.SqrtOp, np.sqrt, ((0, 4), (0, 1e6))
     ),
     Case(
         "rsqrt", math.RsqrtOp, lambda x: 1 / np.sqrt(x), ((0, 4), (0, 1e6)),
-        ("f32", "f16", "bf16", "f64"),
     ),
     Case("sin", math.SinOp, np.sin, ((-7, 7), (-1, 1), (-3e5, 3e5), (-1e7, 1e7))),
     Case("cos", math.CosOp, np.cos, ((-7, 7), (-1, 1), (-3e5, 3e5), (-1e7, 1e7))),
-    Case("tan", math.TanOp, np.tan, ((-7, 7), (-1, 1), (-3e5, 3e5), (-1e7, 1e7))),
+    Case(
+        "tan", math.TanOp, np.tan, ((-7, 7), (-1, 1), (-3e5, 3e5), (-1e7, 1e7)), HALVES_AND_SINGLE
+    ),
     Case("tanh", math.TanhOp, np.tanh, ((-10, 10), (-1.5, 1.5))),
     Case("erf", math.ErfOp, _erf, ((-5, 5), (-1.2, 1.2))),
     Case("pow", math.PowFOp, np.power, ()),

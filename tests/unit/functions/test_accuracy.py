@@ -93,6 +93,16 @@ def test_ptxas_takes_it(case: Case, variant: tuple[str, bool]) -> None:
     assert assemble(text, chip).warnings == ()
 
 
+@pytest.mark.parametrize("case", [one for one in CASES if "f64" in one.kinds], ids=lambda c: c.name)
+def test_ptxas_takes_it_in_f64(case: Case) -> None:
+    try:
+        find_ptxas()
+    except PhobosError as fault:
+        pytest.skip(str(fault))
+    text = compiled(Variant(case.operation, "f64", chip="sm_75", tile=256)).ptx
+    assert assemble(text, "sm_75").warnings == ()
+
+
 @pytest.mark.parametrize(
     "case", [case for case in CASES if "f64" not in case.kinds], ids=lambda case: case.name
 )

@@ -15,21 +15,24 @@ from tests.unit.functions.accuracy import ulps
 from tests.unit.functions.kernels import Variant, apply
 from tools.functions.decimals import circle_constant, cosine, sine
 
-MANTISSAS = range(1 << 23, 1 << 24)
+DIGITS = 400
+"""Of all computations: the largest f64 has 309 in front of the point."""
 OPERATIONS = (math.SinOp, math.CosOp, math.TanOp)
 
 
-def closest_to_a_multiple(exponent: int) -> float:
-    """The f32 with an exponent that lies closest, relatively, to a multiple of pi / 2.
+def closest_to_a_multiple(exponent: int, bits: int = 23) -> float:
+    """The float with an exponent that lies closest, relatively, to a multiple of pi / 2.
 
-    Mantissas m for which m * alpha is near an integer, alpha = 2^(exponent - 23) * 2 / pi, are
-    denominators of convergents of alpha and sums of two of them.
+    Its mantissa has so many bits behind the point. Mantissas m for which m * alpha is near an
+    integer, alpha = 2^(exponent - bits) * 2 / pi, are denominators of convergents of alpha and
+    sums of two of them.
     """
-    with localcontext(prec=120):
-        alpha = Fraction(2 / circle_constant()) * Fraction(2) ** (exponent - 23)
+    mantissas = range(1 << bits, 2 << bits)
+    with localcontext(prec=DIGITS):
+        alpha = Fraction(2 / circle_constant()) * Fraction(2) ** (exponent - bits)
     denominators = [0, 1]
     rest = alpha - alpha.numerator // alpha.denominator
-    while denominators[-1] < MANTISSAS.stop and rest:
+    while denominators[-1] < mantissas.stop and rest:
         inverse = 1 / rest
         whole = inverse.numerator // inverse.denominator
         denominators.append(whole * denominators[-1] + denominators[-2])
@@ -38,20 +41,20 @@ def closest_to_a_multiple(exponent: int) -> float:
     candidates = {
         base + count * old
         for base in (0, older)
-        for count in range(1 + (MANTISSAS.stop - base) // old)
+        for count in range(1 + (mantissas.stop - base) // old)
     }
 
     def distance(mantissa: int) -> Fraction:
         part = mantissa * alpha % 1
         return min(part, 1 - part)
 
-    best = min((m for m in candidates if m in MANTISSAS), key=distance)
-    return float(best) * 2.0 ** (exponent - 23)
+    best = min((m for m in candidates if m in mantissas), key=distance)
+    return float(best) * 2.0 ** (exponent - bits)
 
 
 def exactly(operation: type[Operation], x: float) -> float:
-    """The function in decimals, after a reduction with 200 digits of pi."""
-    with localcontext(prec=150):
+    """The function in decimals, after a reduction with 400 digits of pi."""
+    with localcontext(prec=DIGITS):
         half_pi = circle_constant() / 2
         quadrant = round(Decimal(x) / half_pi)
         rest = Decimal(x) - quadrant * half_pi
@@ -81,6 +84,21 @@ def test_both_sides_of_the_border(operation: type[Operation]) -> None:
     x = np.arange(border - 2000, border + 2000, dtype=np.uint32).view(np.float32)
     exact = np.array([exactly(operation, float(one)) for one in x[::8]])
     assert ulps(apply(Variant(operation), x)[::8], exact, "f32").max() <= 1.6
+
+
+def test_f64_next_to_multiples_of_a_quarter_turn() -> None:
+    """And on both sides of the border between the two ways of reducing."""
+    hard = [closest_to_a_multiple(exponent, 52) for exponent in (*range(1, 1024, 11), 849, 1023)]
+    # The closest of all (Kahan).
+    rest = exactly(math.CosOp, 6381956970095103 * 2.0**797)
+    assert 2.0**-61 < abs(rest) < 2.0**-60
+    border = np.float64(2.0**30).view(np.uint64)
+    beside = np.arange(border - 20, border + 20, dtype=np.uint64).view(np.float64)
+    positive = [*hard, 6381956970095103 * 2.0**797, *beside, np.finfo(np.float64).max]
+    x = np.array([*positive, *(-one for one in positive)])
+    for operation in (math.SinOp, math.CosOp):
+        exact = np.array([exactly(operation, float(one)) for one in x], np.longdouble)
+        assert ulps(apply(Variant(operation, "f64"), x), exact, "f64").max() <= 1.6
 
 
 def test_branches_in_loops_and_under_conditions() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.unit.language.rule import THREAD, Rule, X, first
+from tests.unit.language.rule import THREAD, Rule, W, X, first
 
 FLOW = "Control flow"
 TUNING = "Constants to tune"
 ATTRIBUTES = "Attributes"
+
+_SQUARES = W.reshape(4, 4, 4).swapaxes(0, 1)
+"""Four columns of W after the other four."""
 
 RULES = (
     Rule(
@@ -206,14 +209,7 @@ kernel k(W: tensor<f32>[M, N], Y: tensor<f32>[64]) {
   Y[0 :+ 16] = flat(t)
 }
 """,
-        np.r_[
-            sum(
-                np.arange(64.0).reshape(4, 16)[:, j : j + 4]
-                @ np.arange(64.0).reshape(4, 16)[:, j : j + 4]
-                for j in range(0, 16, 4)
-            ).ravel(),
-            np.zeros(48),
-        ],
+        np.r_[(_SQUARES @ _SQUARES).sum(axis=0).ravel(), np.zeros(48)],
         "@pipeline(0)\nkernel k(X: tensor<f32>[N]) { }",
         "the number of stages is at least 1, not 0",
         "0",
@@ -227,9 +223,7 @@ kernel k(W: tensor<f32>[M, N], Y: tensor<f32>[64]) {
   Y[0 :+ 16] = flat(dot_t(W[0 :+ 4, 0 :+ 16], W[0 :+ 4, 0 :+ 16]))
 }
 """,
-        np.r_[
-            (np.arange(64).reshape(4, 16) @ np.arange(64).reshape(4, 16).T).ravel(), np.zeros(48)
-        ],
+        np.r_[(W @ W.T).ravel(), np.zeros(48)],
         "@tensorcore(fp16)\nkernel k(X: tensor<f32>[N]) { }",
         "`@tensorcore` has no such form",
         "fp16",

@@ -13,9 +13,10 @@ with X = 0, 1/2, 1, ..., I = 63, 62, ..., W = 0, 1, 2, ... of 4 rows and 16 colu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 X = np.arange(64, dtype=np.float32) / 2
 I = np.arange(64, dtype=np.int32)[::-1].copy()  # noqa: E741
@@ -48,12 +49,12 @@ class Rule:
     section: str
     name: str
     good: str
-    gives: object
+    gives: ArrayLike
     bad: str
     says: str
     at: str
-    options: dict[str, object] = field(default_factory=dict)
-    """Of the compiler, for the good program."""
+    assertions: bool = False
+    """Whether the good program is built with assertions."""
 
 
 def program(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +30,11 @@ by_rule = pytest.mark.parametrize("one", RULES, ids=lambda one: f"{one.section}:
 def test_a_program_that_keeps_the_rule_runs(one: Rule) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", phobos.PhobosWarning)
-        module = phobos.compile(program(one.good), name="rule.ph", cache=False, **one.options)
+        module = phobos.compile(
+            program(one.good), name="rule.ph", cache=False, assertions=one.assertions
+        )
     (kernel,) = module.contract.kernels
-    arguments: dict[str, object] = {scalar.name: GIVEN[scalar.name] for scalar in kernel.scalars}
+    arguments: dict[str, Any] = {scalar.name: GIVEN[scalar.name] for scalar in kernel.scalars}
     for tensor in kernel.tensors:
         known = GIVEN.get(tensor.name)
         extents = [dim.extent for dim in tensor.dims if dim.extent is not None]

@@ -326,7 +326,7 @@ kernel k(B: tensor<u8>[16], Y: tensor<f32>[64]) {
         'assert(n, "n")',
         "a condition is one bool, but this is i32",
         "n",
-        {"assertions": True},
+        assertions=True,
     ),
     Rule(
         LOOKING,
@@ -336,6 +336,6 @@ kernel k(B: tensor<u8>[16], Y: tensor<f32>[64]) {
         'print("{} {}", n)',
         "the text has 2 `{}`, and 1 value follows",
         '"{} {}"',
-        {"assertions": True},
+        assertions=True,
     ),
 )

@@ -17,7 +17,12 @@ from phobos.dialects import ptx
 from phobos.dialects.elementwise import RemainderOp
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering.conversions import narrow_to_half, widen_half
-from phobos.transforms.lowering.functions import double
+from phobos.transforms.lowering.functions import (
+    double,
+    double_power,
+    double_saturating,
+    double_trigonometric,
+)
 from phobos.transforms.lowering.functions.code import FloatCode, Function, Functions, Row, each
 from phobos.transforms.lowering.functions.exponential import (
     exp,
@@ -73,20 +78,20 @@ _FUNCTIONS: dict[type[Operation], _Versions] = {
     arith.DivfOp: _Versions(divide_all, each(fast_divide), each(divide)),
     RemainderOp: _Versions(remainder, remainder, remainder),
     math.ExpOp: _versions(exp, fast_exp, double.exp),
-    math.Exp2Op: _versions(exp2, exp2),
+    math.Exp2Op: _versions(exp2, exp2, double_power.exp2),
     math.ExpM1Op: _versions(expm1, fast_expm1),
     math.LogOp: _versions(logarithm(E), fast_logarithm(E), double.log),
-    math.Log2Op: _versions(logarithm(TWO), fast_logarithm(TWO)),
+    math.Log2Op: _versions(logarithm(TWO), fast_logarithm(TWO), double_power.log2),
     math.Log10Op: _versions(logarithm(TEN), fast_logarithm(TEN)),
     math.Log1pOp: _versions(log1p, fast_log1p),
     math.SqrtOp: _versions(sqrt, fast_sqrt, sqrt),
     math.RsqrtOp: _versions(rsqrt, fast_rsqrt, double_rsqrt),
-    math.SinOp: _Versions(sine_from(0), each(fast(ptx.SinOp)), None),
-    math.CosOp: _Versions(sine_from(1), each(fast(ptx.CosOp)), None),
+    math.SinOp: _Versions(sine_from(0), each(fast(ptx.SinOp)), double_trigonometric.sine_from(0)),
+    math.CosOp: _Versions(sine_from(1), each(fast(ptx.CosOp)), double_trigonometric.sine_from(1)),
     math.TanOp: _Versions(tan, each(fast_tan), None),
-    math.TanhOp: _versions(tanh, fast_tanh),
-    math.ErfOp: _versions(erf, erf),
-    math.PowFOp: _versions(pow, fast_pow),
+    math.TanhOp: _versions(tanh, fast_tanh, double_saturating.tanh),
+    math.ErfOp: _versions(erf, erf, double_saturating.erf),
+    math.PowFOp: _versions(pow, fast_pow, double_power.pow),
 }
 
 

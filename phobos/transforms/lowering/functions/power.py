@@ -20,7 +20,6 @@ from phobos.transforms.lowering.functions.constants import (
 from phobos.transforms.lowering.functions.logarithm import split
 
 _PATTERN_OF_ROOT_HALF = 0x3F3504F3
-_SIGN = -0x80000000
 _BIAS = 127
 _MANTISSA_BITS = 23
 _LARGEST_EXPONENT = 2.0**40
@@ -48,7 +47,7 @@ def pow(code: FloatCode, base: SSAValue, exponent: SSAValue) -> SSAValue:
     limited = code.emit(ptx.MinOp, "f32", limited, code.constant(_LARGEST_EXPONENT))
     y, error = code.product(limited, high)
     power = _exp2(code, y, code.fma(limited, low, error))
-    return _special(code, base, exponent, _signed(code, base, exponent, power))
+    return special_power(code, base, exponent, signed_power(code, base, exponent, power))
 
 
 def _log2(code: FloatCode, x: SSAValue) -> Pair:
@@ -102,7 +101,7 @@ def _exp2(code: FloatCode, y: SSAValue, error: SSAValue) -> SSAValue:
     return code.select(code.is_("gt", code.abs(y), _OUT_OF_RANGE), beyond, result)
 
 
-def _signed(code: FloatCode, base: SSAValue, exponent: SSAValue, power: SSAValue) -> SSAValue:
+def signed_power(code: FloatCode, base: SSAValue, exponent: SSAValue, power: SSAValue) -> SSAValue:
     """The power of |base| as that of base: the sign for odd exponents, NaN for fractions."""
     emit = code.emit
     is_fraction = code.is_("ne", code.trunc(exponent), exponent)
@@ -113,8 +112,7 @@ def _signed(code: FloatCode, base: SSAValue, exponent: SSAValue, power: SSAValue
         code.is_("ne", code.trunc(half), half),
         emit(ptx.NotOp, "pred", is_fraction),
     )
-    sign = emit(ptx.AndOp, "b32", base, _SIGN)
-    signed = emit(ptx.SelpOp, "b32", emit(ptx.XorOp, "b32", power, sign), power, is_odd)
+    signed = code.select(is_odd, code.with_sign_of(base, power), power)
     # -0 and -inf have powers with fractions, those of 0 and inf.
     is_negative = code.is_("lt", base, 0.0)
     is_finite = code.is_("gt", base, -INFINITY)
@@ -122,7 +120,7 @@ def _signed(code: FloatCode, base: SSAValue, exponent: SSAValue, power: SSAValue
     return code.select(has_none, NAN, signed)
 
 
-def _special(code: FloatCode, base: SSAValue, exponent: SSAValue, power: SSAValue) -> SSAValue:
+def special_power(code: FloatCode, base: SSAValue, exponent: SSAValue, power: SSAValue) -> SSAValue:
     """NaN for a NaN, but 1 where the base is 1 or the exponent 0."""
     power = code.select(code.is_("nan", base, exponent), NAN, power)
     power = code.select(code.is_("eq", base, 1.0), 1.0, power)
