@@ -42,9 +42,9 @@ class Shipped:
     tolerance: float = 0.0
     scratch: tuple[str, ...] = ()
 
-    def load(self, chip: str | None, constants: Mapping[str, int], **options: bool) -> Module:
-        """The program, compiled."""
-        return phobos.kernels.load(self.file, chip, constants, **options)
+    def load(self, chip: str | None, constants: Mapping[str, int]) -> Module:
+        """The program, compiled for any extents, and with lines for the emulator to name."""
+        return phobos.kernels.load(self.file, chip, constants, extent_multiple=1, line_info=True)
 
     def run(
         self,

@@ -147,7 +147,7 @@ def attention_case(
         # A mean of many values is small, but the first rows of a causal one have few.
         magnitude=lambda extents: 1.0 if is_causal else 2.0 * extents["S"] ** -0.5,
         rate=Rate.FLOPS,
-        trial=(2, 70),
+        trial=(4, 68),
         reference=_reference(is_causal=is_causal),
         phobos=PhobosKernel(
             lambda dtype: shipped(PROGRAMS[dtype]),

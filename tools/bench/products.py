@@ -125,6 +125,7 @@ def product_case(
         magnitude=lambda extents: extents["K"] ** 0.5,
         rate=Rate.FLOPS,
         tolerance=tolerance,
+        trial=(12, 20, 100),
         reference=lambda t: t.A @ (t.B.T if is_turned else t.B),
         phobos=PhobosKernel(
             lambda dtype: shipped(source(dtype)), kernel, search, chip=chip
