@@ -1,13 +1,14 @@
-"""attention_d64: heads of size 64."""
+"""attention_causal: heads of size 64, causal."""
 
 from __future__ import annotations
 
 from tools.bench.attention import attention_case, blocks
 
 CASE = attention_case(
-    "attention_d64",
-    ("f16", "bf16"),
+    "attention_causal",
+    ("f16",),
     blocks((64, 64, 128), (128, 64, 256), (64, 128, 128), (128, 128, 256), (64, 32, 128)),
     ((128, 64, 4, 3), (128, 128, 8, 3), (64, 64, 4, 3), (128, 64, 8, 3)),
     d=64,
+    is_causal=True,
 )

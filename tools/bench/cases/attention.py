@@ -1,14 +1,13 @@
-"""attention_d64_causal: heads of size 64, causal."""
+"""attention: heads of size 64."""
 
 from __future__ import annotations
 
 from tools.bench.attention import attention_case, blocks
 
 CASE = attention_case(
-    "attention_d64_causal",
-    ("f16",),
+    "attention",
+    ("f16", "bf16"),
     blocks((64, 64, 128), (128, 64, 256), (64, 128, 128), (128, 128, 256), (64, 32, 128)),
     ((128, 64, 4, 3), (128, 128, 8, 3), (64, 64, 4, 3), (128, 64, 8, 3)),
     d=64,
-    is_causal=True,
 )
