@@ -152,6 +152,8 @@ class _Run:
         self.verify_each = verify_each
         self.last = max(levels, key=list(Level).index)
         self.explainer: Explainer | None = None
+        self.explained_ptx = ""
+        """The PTX with its source lines, by which loops of the machine code are named."""
 
     def go(self) -> None:
         """Go through the steps, up to the last level that was asked for."""
@@ -276,6 +278,8 @@ class _Run:
         with self.timed("print", "in the PTX printer"):
             text = print_module(module, line_info=self.options.line_info)
         self.result.levels[Level.PTX] = text
+        if self.explainer is not None:
+            self.explained_ptx = print_module(module, line_info=True)
         contract = complete_contract(module, text, kernels, self.options, self.result.name)
         self.result.contract = contract
         self.result.levels[Level.CONTRACT] = contract.dumps()
@@ -284,10 +288,11 @@ class _Run:
         from phobos.targets.ptx.assembler import assemble
 
         with self.timed("ptxas", "in ptxas"):
-            assembled = assemble(self.result.ptx, self.options.chip, ("-v",))
+            assembled = assemble(self.result.ptx, self.options.chip)
         self.result.levels[Level.CUBIN] = assembled.cubin
         if self.explainer is not None:
-            self.explainer.assembled(assembled.log, assembled.cubin)
+            explained = assemble(self.explained_ptx, self.options.chip, ("-v",))
+            self.explainer.assembled(explained.log, explained.cubin)
 
 
 def _context() -> Context:

@@ -214,9 +214,12 @@ class Registers(Value):
 
 @record
 class Mix(Value):
-    """How many machine instructions there are of each kind, the most frequent first."""
+    """How many machine instructions there are of each kind, the most frequent first.
 
-    what: str
+    `line` is that of a loop in the source, None for the whole kernel.
+    """
+
+    line: int | None
     total: int
     kinds: tuple[tuple[str, int], ...]
 

@@ -19,8 +19,10 @@ PACKAGE = "nvidia-cuda-nvdisasm"
 _SECTION = re.compile(r"^\.text\.([^:\s]+):")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
 _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)(\S*)(.*)")
+_LINE = re.compile(r"^\s*//## File \"[^\"]*\", line (\d+)")
 _TARGET = re.compile(r"`\((\.L_x_\d+)\)")
 _BRANCH = "BRA"
+_MANY_LOOPS = 4
 _PADDING = re.compile(r"\bNOP\b|@!PT ")
 """What is never executed: filling, and instructions that only keep others apart."""
 
@@ -42,6 +44,7 @@ class _Code:
     """One kernel's instructions in order, and where its labels stand."""
 
     opcodes: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
     targets: dict[int, str] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
 
@@ -54,9 +57,10 @@ class _Code:
 
 
 def disassemble(cubin: bytes) -> dict[str, tuple[Mix, ...]] | str:
-    """For each kernel the mix of the whole and of its longest innermost loop.
+    """For each kernel the mix of the whole and of its innermost loops.
 
-    Where that cannot be found out, the reason in words.
+    A loop is named by the line of the branch at its end. Where instructions cannot be listed,
+    the reason in words.
     """
     tool = find_cuda_tool(DISASSEMBLER)
     if tool is None:
@@ -64,7 +68,9 @@ def disassemble(cubin: bytes) -> dict[str, tuple[Mix, ...]] | str:
     with tempfile.TemporaryDirectory(prefix="phobos-") as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        done = subprocess.run([tool, "-c", str(path)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [tool, "-g", "-c", str(path)], capture_output=True, text=True, check=False
+        )
     if done.returncode:
         said = " ".join((done.stderr + done.stdout).split())
         return f"{tool} cannot read the machine code: {said[:200]}"
@@ -74,10 +80,12 @@ def disassemble(cubin: bytes) -> dict[str, tuple[Mix, ...]] | str:
 def parse_listing(text: str) -> dict[str, _Code]:
     """The kernels of a listing of nvdisasm."""
     kernels: dict[str, _Code] = {}
-    code = _Code()
+    code, number = _Code(), 0
     for line in text.splitlines():
         section, label = _SECTION.match(line), _LABEL.match(line)
-        if section is not None:
+        if (place := _LINE.match(line)) is not None:
+            number = int(place[1])
+        elif section is not None:
             code = kernels.setdefault(section[1], _Code())
         elif label is not None:
             code.labels[label[1]] = len(code.opcodes)
@@ -86,23 +94,29 @@ def parse_listing(text: str) -> dict[str, _Code]:
             if found[1] == _BRANCH and target is not None:
                 code.targets[len(code.opcodes)] = target[1]
             code.opcodes.append(found[1])
+            code.lines.append(number)
     return kernels
 
 
 def _mixes(code: _Code) -> Iterator[Mix]:
-    yield _mix("whole", code.opcodes)
+    yield _mix(None, code.opcodes)
     loops = list(code.loops())
-    innermost = [
-        loop
-        for loop in loops
-        if not any(other != loop and loop[0] <= other[0] and other[1] <= loop[1] for other in loops)
-    ]
-    if innermost:
-        first, last = max(innermost, key=lambda loop: loop[1] - loop[0])
-        yield _mix("innermost loop", code.opcodes[first : last + 1])
+    longest: dict[int, tuple[int, int]] = {}
+    for first, last in loops:
+        is_innermost = not any(
+            other != (first, last) and first <= other[0] and other[1] <= last for other in loops
+        )
+        line = code.lines[last]
+        known = longest.get(line, (0, -1))
+        # A loop that was unrolled has another behind it, for what is left.
+        if is_innermost and last - first > known[1] - known[0]:
+            longest[line] = first, last
+    by_length = sorted(longest.items(), key=lambda item: item[1][0] - item[1][1])
+    for line, (first, last) in sorted(by_length[:_MANY_LOOPS]):
+        yield _mix(line, code.opcodes[first : last + 1])
 
 
-def _mix(what: str, opcodes: list[str]) -> Mix:
+def _mix(line: int | None, opcodes: list[str]) -> Mix:
     counts = Counter(_KIND_OF.get(opcode, opcode) for opcode in opcodes)
     kinds = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Mix(what, len(opcodes), tuple(kinds))
+    return Mix(line, len(opcodes), tuple(kinds))

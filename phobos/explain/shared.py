@@ -106,4 +106,4 @@ def _order(buffer: SSAValue) -> str:
     if layout.is_equivalent(row_major(layout.shape)):
         return "row by row"
     mixed = any(sum(map(bool, base)) > 1 for base in layout.bases(layout.in_names[0]))
-    return "swizzled" if mixed else "not row by row"
+    return "swizzled" if mixed else "reordered"

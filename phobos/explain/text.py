@@ -268,6 +268,14 @@ def _registers(kernel: Kernel) -> Iterator[Item]:
     yield (f"about {found.estimate} of a thread are alive at one time as the PTX has it{declared}",)
 
 
+_LIMITS = {
+    "threads": "it has no more threads",
+    "CTAs": "it takes no more CTAs",
+    "registers": "the registers allow no more",
+    "shared memory": "the shared memory allows no more",
+}
+
+
 def _machine(one: Machine) -> Iterator[Item]:
     spills = "no spills"
     if one.spill_stores or one.spill_loads:
@@ -275,7 +283,7 @@ def _machine(one: Machine) -> Iterator[Item]:
     yield (f"{one.registers} registers a thread, {spills}, {one.shared} bytes of shared memory",)
     yield (
         f"{_count(one.ctas, 'CTA')} on a multiprocessor, {one.occupancy:.0%} of its threads; "
-        f"{one.limit} allow no more",
+        f"{_LIMITS[one.limit]}",
     )
     for mix in one.mixes:
         yield (_mix(mix),)
@@ -285,7 +293,8 @@ def _mix(mix: Mix) -> str:
     shown = [f"{kind} {_share(count, mix.total)}" for kind, count in mix.kinds[:_MANY_KINDS]]
     if len(mix.kinds) > _MANY_KINDS:
         shown.append(f"{len(mix.kinds) - _MANY_KINDS} others")
-    return f"{mix.what}: {mix.total} instructions: {', '.join(shown)}"
+    what = "the whole" if mix.line is None else f"the loop of line {mix.line}"
+    return f"{what}: {mix.total} instructions: {', '.join(shown)}"
 
 
 def _share(count: int, total: int) -> str:
