@@ -192,11 +192,11 @@ class _Run:
 
     def parse(self) -> None:
         from phobos.frontend import parse
-        from phobos.frontend.printer import outline
+        from phobos.frontend.printer import print_program
 
         with self.timed("parse", "in the parser"):
             program = parse(self.text, self.result.name)
-        self.result.levels[Level.AST] = outline(program) + "\n"
+        self.result.levels[Level.AST] = print_program(program)
 
     def build(self) -> ModuleOp:
         from xdsl.dialects.builtin import IntegerAttr, i32

@@ -1,4 +1,4 @@
-"""Prints a syntax tree as source text, or as an outline of its nodes.
+"""Prints a syntax tree as source text.
 
 `print_program` gives the one canonical layout of a program: two spaces of indentation, spaces
 around infix operators, as few parentheses as the precedences allow. Parsing the text gives an
@@ -7,12 +7,8 @@ equal tree, and printing that gives the same text. Comments are not part of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-from enum import Enum
 from typing import assert_never
 
-from phobos.diagnostics import Location
 from phobos.frontend import ast
 from phobos.frontend.operators import POSTFIX_PRECEDENCE, UNARY_PRECEDENCE
 
@@ -54,11 +50,6 @@ def print_type(written: ast.Type) -> str:
             return f"{kind}<{element.name}>[{', '.join(map(_dim, dims))}]"
         case _:
             assert_never(written)
-
-
-def outline(node: ast.Node) -> str:
-    """The tree of nodes as indented lines: class, place, then the fields that are no nodes."""
-    return "\n".join(_outline(node, "", ""))
 
 
 # Declarations ------------------------------------------------------------------------------------
@@ -242,22 +233,3 @@ def _generic(generic: ast.Generic | None) -> str:
             return f"<{value}>"
         case _:
             assert_never(generic)
-
-
-# Outline -----------------------------------------------------------------------------------------
-
-
-def _outline(node: ast.Node, indent: str, label: str) -> Iterator[str]:
-    words = [f"{label}{type(node).__name__}", f"{node.span.line}:{node.span.column}"]
-    below: list[tuple[str, ast.Node]] = []
-    for entry in fields(node):
-        value = getattr(node, entry.name)
-        if isinstance(value, ast.Node):
-            below.append((f"{entry.name}: ", value))
-        elif isinstance(value, tuple) and any(isinstance(item, ast.Node) for item in value):
-            below.extend((f"{entry.name}: ", item) for item in value)
-        elif value is not None and value != () and not isinstance(value, Location):
-            words.append(f"{entry.name}={value.value if isinstance(value, Enum) else value!r}")
-    yield indent + " ".join(words)
-    for name, child in below:
-        yield from _outline(child, indent + _INDENT, name)

@@ -101,7 +101,7 @@ def test_one_kernel_of_several(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("level", "part"),
-    [("ast", "Kernel"), ("tile", "tile.load"), ("dist", "#tile.layout"), ("ptx-ir", "ptx.entry"),
+    [("ast", "kernel s"), ("tile", "tile.load"), ("dist", "#tile.layout"), ("ptx-ir", "ptx.entry"),
      ("contract", '"kernels"')],
 )  # fmt: skip
 def test_levels_are_printed(run: Run, saxpy: Path, level: str, part: str) -> None:

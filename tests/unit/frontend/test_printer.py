@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from phobos.diagnostics import PhobosError
 from phobos.frontend import ast
 from phobos.frontend.ast import BinaryOp, Name
 from phobos.frontend.parser import parse
 from phobos.frontend.printer import (
-    outline,
     print_declaration,
     print_expression,
     print_program,
     print_statement,
     print_type,
 )
+from tests.support.doc_blocks import blocks_of
 from tests.support.random_ast import RandomAst
 from tests.support.seed_programs import GEMM, SAXPY, SEED_PROGRAMS
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.ph"))
+ROOT = Path(__file__).parents[3]
+PROGRAMS = sorted(
+    path
+    for folder in ("examples", "phobos/kernels", "tests")
+    for path in (ROOT / folder).rglob("*.ph")
+)
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 A, B, C = Name("a"), Name("b"), Name("c")
 
@@ -40,9 +48,26 @@ def test_seed_programs(name: str) -> None:
     round_trip(parse(SEED_PROGRAMS[name], f"{name}.ph"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples(path: Path) -> None:
-    round_trip(parse(path.read_text(encoding="utf-8"), path.name))
+def sources() -> Iterator[tuple[str, str]]:
+    """Every program in the repository's files and documentation, with its name."""
+    for path in PROGRAMS:
+        yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+    for page in PAGES:
+        for block in blocks_of(page):
+            if block.kind.startswith("ph"):
+                yield f"{page.name}:{block.line}", block.text
+
+
+def test_every_program_that_parses() -> None:
+    count = 0
+    for name, text in sources():
+        try:
+            program = parse(text, name)
+        except PhobosError:
+            continue
+        count += 1
+        round_trip(program)
+    assert count >= 120
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -135,24 +160,6 @@ def test_parts_can_be_printed_alone() -> None:
     assert print_declaration(kernel) == SAXPY
     assert print_statement(kernel.body.statements[0]) == "let base = ctx.block.x * BLOCK"
     assert print_type(kernel.params[0].type) == "tensor<f32>[N]"
-
-
-def test_outline() -> None:
-    program = parse("@launch(32)\nkernel k(x: f32) { x += -1 }", "k.ph")
-    assert outline(program).splitlines() == [
-        "Program 1:1",
-        "  declarations: Kernel 1:1 name='k'",
-        "    params: Param 2:10 name='x'",
-        "      type: ScalarType 2:13 name='f32'",
-        "    body: Block 2:18",
-        "      statements: Assign 2:20 op='+='",
-        "        target: Name 2:20 name='x'",
-        "        value: Unary 2:25 op='-'",
-        "          operand: IntLiteral 2:26 value=1",
-        "    attributes: Attribute 1:1 name='launch'",
-        "      args: PositionalArgument 1:9",
-        "        value: IntLiteral 1:9 value=32",
-    ]
 
 
 def test_equality_ignores_places_only() -> None:
