@@ -11,14 +11,15 @@ from tools.fuzz.evaluator import evaluate
 from tools.fuzz.generator.programs import Case
 from tools.fuzz.memory import Memory
 from tools.fuzz.runner import Verdict, judge
+from tools.fuzz.scalars import memory_dtype
 from tools.fuzz.values import Misuse, Undecided
 
 
 def tensors(
-    params: str, body: str, *, threads: int = 4, grid: int = 1, **arrays: np.ndarray
+    params: str, body: str, arrays: dict[str, np.ndarray], threads: int = 4
 ) -> dict[str, Memory]:
     source = f"@launch({threads})\nkernel k({params}) {{\n{body}\n}}\n"
-    return evaluate(parse(source, "test.ph"), arrays, (grid, 1, 1))
+    return evaluate(parse(source, "test.ph"), arrays, (1, 1, 1))
 
 
 def of_i8(expression: str, values: list[int], result: str = "i8") -> list[int]:
@@ -27,8 +28,7 @@ def of_i8(expression: str, values: list[int], result: str = "i8") -> list[int]:
     found = tensors(
         f"x: tensor<i8>[{count}], o: tensor<{result}>[{count}]",
         f"let t = x[:]\no[:] = {expression}",
-        x=np.array(values, np.int8),
-        o=np.zeros(count, np.dtype({"i8": "i1", "i32": "i4", "bool": "?", "u8": "u1"}[result])),
+        {"x": np.array(values, np.int8), "o": np.zeros(count, memory_dtype(result))},
     )
     return found["o"].data.tolist()
 
@@ -67,14 +67,15 @@ def test_conversions_and_counts() -> None:
 
 
 def test_slices_are_masked() -> None:
-    x = np.arange(1, 6, dtype=np.int32)
     found = tensors(
         "x: tensor<i32>[N], o: tensor<i32>[8], q: tensor<i32>[M], v: tensor<bool>[8]",
         "o[:] = x[-2 :+ 8]\nq[1 :+ 8] = pad(x[3 :+ 8], 7)\nv[:] = valid(x[1 :+ 8])",
-        x=x,
-        o=np.zeros(8, np.int32),
-        q=np.zeros(4, np.int32),
-        v=np.zeros(8, bool),
+        {
+            "x": np.arange(1, 6, dtype=np.int32),
+            "o": np.zeros(8, np.int32),
+            "q": np.zeros(4, np.int32),
+            "v": np.zeros(8, bool),
+        },
     )
     assert found["o"].data.tolist() == [0, 0, 1, 2, 3, 4, 5, 0]
     assert found["q"].data.tolist() == [0, 4, 5, 7]
@@ -82,13 +83,14 @@ def test_slices_are_masked() -> None:
 
 
 def test_floats_round_at_each_operation() -> None:
-    x = np.array([1.0, 3.0], np.float16)
     found = tensors(
         "x: tensor<f16>[2], o: tensor<f16>[2], q: tensor<f32>[2]",
         "let t = x[:] / 3\no[:] = t\nq[:] = exp(f32(x[:]))",
-        x=x,
-        o=np.zeros(2, np.float16),
-        q=np.zeros(2, np.float32),
+        {
+            "x": np.array([1.0, 3.0], np.float16),
+            "o": np.zeros(2, np.float16),
+            "q": np.zeros(2, np.float32),
+        },
     )
     assert found["o"].data.tolist() == [float(np.float16(1 / 3)), 1.0]
     assert not found["o"].error.any()
@@ -110,9 +112,8 @@ def test_threads_part_and_meet() -> None:
         let left = shuffle_up(n, 1)
         s[ctx.thread] = left + max<over ctx.thread>(n)
         """,
+        {"o": np.zeros(8, np.int32), "s": np.zeros(8, np.int32)},
         threads=8,
-        o=np.zeros(8, np.int32),
-        s=np.zeros(8, np.int32),
     )
     own = [12, 4, 12, 3, 10, 0, 6, 0]
     assert found["o"].data.tolist() == own
@@ -121,13 +122,13 @@ def test_threads_part_and_meet() -> None:
 
 def test_what_is_not_said_is_not_decided() -> None:
     arrays = {"x": np.zeros(4, np.int32), "o": np.zeros(4, np.int32)}
-    found = tensors("x: tensor<i32>[4], o: tensor<i32>[4]", "o[:] = 1 / x[:]", **arrays)
+    found = tensors("x: tensor<i32>[4], o: tensor<i32>[4]", "o[:] = 1 / x[:]", arrays)
     assert np.isinf(found["o"].error).all()
     with pytest.raises(Undecided):
-        tensors("x: tensor<i32>[4], o: tensor<i32>[4]", "if 1 / x[0] == 1 { }", **arrays)
+        tensors("x: tensor<i32>[4], o: tensor<i32>[4]", "if 1 / x[0] == 1 { }", arrays)
     with pytest.raises(Misuse):
         tensors(
-            "x: tensor<i32>[4], o: tensor<i32>[4]", "if ctx.thread == 0 { o[:] = x[:] }", **arrays
+            "x: tensor<i32>[4], o: tensor<i32>[4]", "if ctx.thread == 0 { o[:] = x[:] }", arrays
         )
 
 
