@@ -225,7 +225,7 @@ def _gather(machine: Machine, node: ast.Call) -> Value:
     axis = machine.number(expression(machine, node.args[2]))
     if numbers.error is not None:
         raise Misuse("a gather by undefined numbers")
-    subscripts: list[Array] = [*np.indices(numbers.data.shape)]
+    subscripts: list[Array] = [np.asarray(line) for line in np.indices(numbers.data.shape)]
     subscripts[axis] = numbers.data.astype(np.int64)
     data, error = read_masked(memory, *inside(memory.data.shape, subscripts))
     return Value(memory.type, Kind.TILE, data, settled(error, data.shape))

@@ -6,7 +6,7 @@ gives a value of a type in the shape that is being written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from tools.fuzz.generator.terms import (
     BYTES,
@@ -20,8 +20,17 @@ from tools.fuzz.generator.terms import (
 from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import BOOL, INDEX, bits, is_float, promote
 
-Operand = Callable[[str], Term]
-"""Gives a value of a type in the shape that is being written."""
+
+class Operand(Protocol):
+    """Gives a value of a type in the shape that is being written.
+
+    A second operand may be one that is broadcast to that shape.
+    """
+
+    def __call__(self, type_: str, *, is_second: bool = False) -> Term:
+        """An expression."""
+        ...
+
 
 _ARITHMETIC = ("+", "-", "*")
 _BITWISE = ("&", "|", "^")
@@ -76,8 +85,8 @@ class Elements:
             return writer.literal(type_)
         choices = narrower(type_) if type_ in NUMBERS else []
         if choices and writer.chance(0.15):
-            return operand(writer.pick(choices))
-        return operand(type_)
+            return operand(writer.pick(choices), is_second=True)
+        return operand(type_, is_second=True)
 
     def _arithmetic(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
         op = self.writer.pick(_ARITHMETIC)
@@ -94,7 +103,7 @@ class Elements:
         writer = self.writer
         left = operand(type_)
         if is_float(type_):
-            right = operand(type_)
+            right = operand(type_, is_second=True)
             below = right.text if writer.chance(0.3) else f"(abs({right.text}) + 1)"
             return joined(f"({left.text} / {below})", type_, shape, left, right)
         op = writer.pick(("/", "%"))
@@ -103,7 +112,7 @@ class Elements:
             if type_.startswith("i") and type_ != INDEX and writer.chance(0.3):
                 divisor = Term(f"(-{divisor.text})", type_)
             return joined(f"({left.text} {op} {divisor.text})", type_, shape, left)
-        right = operand(type_)
+        right = operand(type_, is_second=True)
         # What a division by 0 gives is not said; by a constant 0 it is an error.
         below = f"({right.text} | 1)" if shape is None or writer.chance(0.9) else right.text
         return joined(f"({left.text} {op} {below})", type_, shape, left, right)
@@ -120,7 +129,7 @@ class Elements:
         if type_ == INDEX or writer.chance(0.5):
             count = writer.random.randrange(min(width, 3) if type_ == INDEX else width)
             return joined(f"({left.text} {op} {count})", type_, shape, left)
-        right = operand(type_)
+        right = operand(type_, is_second=True)
         # A count of the width or more is an error where it is constant.
         is_masked = shape is None or writer.chance(0.6)
         count = f"({right.text} & {width - 1})" if is_masked else right.text
@@ -155,7 +164,7 @@ class Elements:
     def _fma(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
         if type_ == "bf16":
             return self._arithmetic(type_, shape, operand)  # Not every chip has it.
-        parts = [operand(type_) for _ in range(3)]
+        parts = [operand(type_, is_second=number > 0) for number in range(3)]
         inside = ", ".join(part.text for part in parts)
         term = joined(f"fma({inside})", type_, shape, *parts)
         return term if type_ != "f64" else _rough(term)
@@ -213,7 +222,7 @@ class Elements:
         return joined(f"({left.text} {op} {right.text})", BOOL, shape, left, right)
 
     def _logic(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
-        left, right = operand(BOOL), operand(BOOL)
+        left, right = operand(BOOL), operand(BOOL, is_second=True)
         if self.writer.chance(0.25):
             return joined(f"(!{left.text})", BOOL, shape, left)
         op = self.writer.pick(("&&", "||", "==", "!=", "&", "|", "^"))
@@ -224,10 +233,10 @@ class Elements:
         return joined(f"isnan({value.text})", BOOL, shape, value)
 
     def _where(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
-        condition, left = operand(BOOL), operand(type_)
+        condition, left = operand(BOOL), operand(type_, is_second=True)
         right = operand(type_) if type_ in BYTES else self.other(type_, operand)
         if type_ == BOOL:
-            right = operand(BOOL)
+            right = operand(BOOL, is_second=True)
         text = f"where({condition.text}, {left.text}, {right.text})"
         term = joined(text, type_, shape, condition, left, right)
         if left.size is None or right.size is None or {left.type, right.type} != {type_}:

@@ -64,5 +64,7 @@ def _printed(text: str) -> str:
 def _text(writer: Writer) -> str:
     tensors = [f"{t.name}: tensor<{t.type}>[{', '.join(t.dims)}]" for t in writer.tensors]
     numbers = [f"{parameter.name}: {parameter.type}" for parameter in writer.scalars]
-    head = f"@launch({writer.threads})\nkernel k({', '.join(tensors + numbers)}) {{"
+    bound = [f"{name} in [{number}]" for name, number in writer.constants.items()]
+    autotune = f"@autotune({', '.join(bound)})\n" if bound else ""
+    head = f"{autotune}@launch({writer.threads})\nkernel k({', '.join(tensors + numbers)}) {{"
     return "\n".join([*writer.functions, head, *writer.lines, "}", ""])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tools.fuzz.generator.elements import Elements, Operand
 from tools.fuzz.generator.terms import (
     BYTES,
@@ -48,13 +50,39 @@ class Scalars(Elements):
             return self.leaf(type_, level)
         if type_ == INDEX:
             return self._index(depth, level)
-        if level > UNIFORM and self.may_meet and writer.chance(0.15):
+        if level > UNIFORM and self._may_meet() and writer.chance(0.15):
             term = self._together(type_, depth, level)
             if term is not None:
                 return term
-        if type_ != BOOL and writer.chance(0.15):
+        if not writer.is_closed and type_ != BOOL and writer.chance(0.15):
             return self._element(type_, level)
-        return self.operation(type_, None, lambda wanted: self.value(wanted, depth - 1, level))
+        if writer.calls and writer.chance(0.2):
+            term = self._call(type_, depth, level)
+            if term is not None:
+                return term
+
+        def operand(wanted: str, *, is_second: bool = False) -> Term:
+            return self.value(wanted, depth - 1, level)
+
+        return self.operation(type_, None, operand)
+
+    def _may_meet(self) -> bool:
+        return self.may_meet and not self.writer.is_closed
+
+    def _call(self, type_: str, depth: int, level: int) -> Term | None:
+        """A call of a function that gives such a scalar."""
+        fitting = [
+            function
+            for function in self.writer.calls
+            if function.type == type_
+            and all(shape is None for _, shape in (*function.parameters, ("", function.shape)))
+        ]
+        if not fitting:
+            return None
+        function = self.writer.pick(fitting)
+        parts = [self.value(wanted, depth - 1, level) for wanted, _ in function.parameters]
+        term = joined(f"{function.name}({', '.join(p.text for p in parts)})", type_, None, *parts)
+        return term if function.is_exact else replace(term, is_exact=False)
 
     def leaf(self, type_: str, level: int) -> Term:
         """A name or a number."""
@@ -62,6 +90,8 @@ class Scalars(Elements):
         known = writer.known(type_, None, level)
         if known and writer.chance(0.7):
             return writer.pick(known).term
+        if writer.is_closed:
+            return writer.typed_literal(type_)
         if type_ == INDEX:
             fields = [name for name, differs in _CONTEXT.items() if differs <= level]
             choices = [Term(name, INDEX, level=_CONTEXT[name]) for name in fields]

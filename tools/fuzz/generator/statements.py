@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 
+from tools.fuzz.generator.functions import write_function
 from tools.fuzz.generator.scalars import Scalars
-from tools.fuzz.generator.terms import BYTES, INTEGERS, NUMBERS, UNIFORM, Shape, Term, Variable
+from tools.fuzz.generator.terms import (
+    BYTES,
+    INTEGERS,
+    NUMBERS,
+    UNIFORM,
+    VARYING,
+    Shape,
+    Term,
+    Variable,
+)
 from tools.fuzz.generator.tiles import Tiles, random_shape
 from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import BOOL, INDEX, is_float
@@ -28,12 +40,18 @@ class TileProgram:
     def write(self) -> None:
         """The whole body."""
         writer = self.writer
+        if writer.chance(0.2):
+            shape = None if writer.chance(0.3) else writer.pick(self.shapes)
+            write_function(writer, self.scalars, self.tiles, shape)
         is_large = writer.chance(0.04)
         count, nesting = (5, 2) if is_large else (writer.pick((1, 1, 2, 2, 3)), writer.pick((0, 1)))
         self.statements(count, nesting)
         shaped = [v for v in self.writer.variables if v.term.shape is not None]
         for variable in shaped[-writer.random.randint(1, MOST_STORES) :]:
             self.store(variable.term)
+        own = [v for v in writer.variables if v.term.shape is None and v.term.level == VARYING]
+        for variable in own[-1:]:
+            self._store_own(variable.term)
         if not shaped:
             self.store(self.tiles.value(self.type_(), self.shape(), 2))
 
@@ -45,9 +63,9 @@ class TileProgram:
     def statement(self, nesting: int) -> None:
         """A statement."""
         rules: list[Callable[[int], None]] = [self._declare] * 4 + [self._assign] * 3
-        rules += [self._scalar, self._assign_part]
+        rules += [self._scalar, self._assign_part, self._threads_write, self._threads_read]
         if nesting > 0:
-            rules += [self._if, self._for, self._while]
+            rules += [self._if, self._for, self._while, self._walk, self._walk]
         self.writer.pick(rules)(nesting)
 
     # Parts ---------------------------------------------------------------------------------------
@@ -120,6 +138,9 @@ class TileProgram:
             op = writer.pick(_COMPOUND)
             if target.type in INTEGERS and writer.chance(0.3):
                 op = writer.pick(("&=", "|=", "^="))
+        if op != "=" and writer.chance(0.1):
+            writer.line(f"{target.text} {writer.compound(target.type)}")
+            return
         writer.line(f"{target.text} {op} {value.text}")
 
     def _assign_part(self, nesting: int) -> None:
@@ -204,6 +225,110 @@ class TileProgram:
         with writer.block(f"while {condition}"):
             writer.line(f"{counter} += 1")
             self._loop_body(nesting)
+
+    def _walk(self, nesting: int) -> None:
+        """A loop along an axis of a tensor, whose extent only the launch knows."""
+        writer = self.writer
+        type_ = writer.pick((*NUMBERS, "f32", "i32"))
+        step = writer.pick((1, 2, 4, 4, 8, 8, 16))
+        rank = writer.pick((1, 2, 2, 2))
+        shape = random_shape(writer, rank)
+        axis = writer.random.randrange(rank)
+        start = "0" if writer.chance(0.8) else str(writer.pick((1, 2, step)))
+        is_product = rank == 2 and type_ in ("i32", "f32", "f64") and writer.chance(0.6)
+        thin = shape if is_product else (*shape[:axis], 1, *shape[axis + 1 :])
+        zero = Term(f"full<{type_}>(0, {', '.join(map(writer.extent, thin))})", type_, thin)
+        total = writer.declare(zero, is_mutable=True)
+        counter = writer.fresh("at")
+        extents = [term.text for term in writer.extents()]
+        stop = writer.pick(extents) if extents else str(writer.random.randint(1, 20))
+        if not extents or writer.chance(0.2):
+            stop = str(writer.random.randint(1, 20))
+        writer.walks[counter] = step
+        if is_product:
+            value = self.tiles.product(type_, shape, step, 1)
+        else:
+            value = self.tiles.value(type_, (*shape[:axis], step, *shape[axis + 1 :]), 1)
+            name = "sum" if type_ in INTEGERS or value.is_whole else writer.pick(("max", "min"))
+            value = replace(value, text=f"{name}<over {axis}>({value.text})", size=None)
+        del writer.walks[counter]
+        if not value.is_exact:
+            total.term = replace(total.term, is_exact=False)
+        with writer.block(f"for {counter} in range({start}, {stop}, {writer.extent(step)})"):
+            op = "+=" if is_product or "sum<" in value.text[:4] else "="
+            writer.line(f"{total.term.text} {op} {value.text}")
+            if writer.chance(0.2):
+                with writer.block(f"if {counter} > {writer.pick((0, 1, 4, 8))}"):
+                    writer.line(writer.pick(("break", "continue")))
+
+    # Threads ---------------------------------------------------------------------------------
+
+    def _places(self, shape: Shape, number: str) -> str:
+        """The subscripts of an element by its number."""
+        parts, below = [], prod(shape)
+        for extent in shape:
+            below //= extent
+            part = number if below == 1 else f"({number}) / {below}"
+            parts.append(part if below * extent == prod(shape) else f"{part} % {extent}")
+        return ", ".join(parts)
+
+    def _threads_write(self, nesting: int) -> None:
+        """Elements of a tile that threads write, each its own."""
+        writer = self.writer
+        targets = [v for v in self._targets() if v.term.type not in BYTES]
+        if not targets:
+            self._declare(nesting)
+            return
+        target = writer.pick(targets).term
+        assert target.shape is not None
+        count = prod(target.shape)
+        number = writer.fresh("e")
+        writer.line("barrier()")
+        with writer.block(f"for {number} in range(ctx.thread, {count}, ctx.threads)", VARYING):
+            writer.variables.append(Variable(Term(number, INDEX, level=VARYING), False))
+            value = self.scalars.value(target.type, 2, VARYING)
+            while not value.is_exact and target.is_exact:
+                value = self.scalars.value(target.type, 1, VARYING)
+            at = number if writer.chance(0.6) else f"({count - 1} - {number})"
+            op = "=" if target.type not in NUMBERS or writer.chance(0.6) else "+="
+            writer.line(f"{target.text}[{self._places(target.shape, at)}] {op} {value.text}")
+        if writer.chance(0.6):
+            writer.line("barrier()")
+            return
+        # A tile operation sees what threads wrote without one.
+        left = self.tiles.value(target.type, target.shape, 1)
+        if left.is_exact or not target.is_exact:
+            condition = self.tiles.value(BOOL, target.shape, 1)
+            if condition.is_exact:
+                text = f"where({condition.text}, {target.text}, {left.text})"
+                writer.line(f"{target.text} = {text}")
+                return
+        writer.line("barrier()")
+
+    def _threads_read(self, nesting: int) -> None:
+        """An element of a tile for each thread."""
+        writer = self.writer
+        known = [v for v in writer.variables if v.term.shape is not None]
+        if not known:
+            self._declare(nesting)
+            return
+        tile = writer.pick(known).term
+        assert tile.shape is not None
+        points = [self.scalars.inside(extent, 1, VARYING).text for extent in tile.shape]
+        text = f"{tile.text}[{', '.join(points)}]"
+        if tile.type in BYTES:
+            text = f"f32({text})"
+        type_ = "f32" if tile.type in BYTES else tile.type
+        value = Term(text, type_, None, VARYING, tile.size, tile.is_exact)
+        writer.declare(value, is_mutable=False)
+
+    def _store_own(self, value: Term) -> None:
+        """Each thread stores a number at a place of its own."""
+        writer = self.writer
+        count = writer.grid[0] * writer.grid[1] * writer.threads
+        tensor = writer.tensor("o", value.type, (count,), "broad", is_input=False)
+        block = "(ctx.block.x * ctx.blocks.y + ctx.block.y)"
+        writer.line(f"{tensor.name}[{block} * ctx.threads + ctx.thread] = {value.text}")
 
     # Results -------------------------------------------------------------------------------------
 

@@ -69,6 +69,17 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionName:
+    """A function of the program: what it gives, and the types and shapes that it takes."""
+
+    name: str
+    type: str
+    shape: Shape | None
+    parameters: tuple[tuple[str, Shape | None], ...]
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TensorParameter:
     """A tensor that the kernel takes: dims as written, extents at launch, kind of content."""
 

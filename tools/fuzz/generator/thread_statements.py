@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from tools.fuzz.generator.functions import write_function
+from tools.fuzz.generator.runs import Runs
 from tools.fuzz.generator.scalars import Scalars
 from tools.fuzz.generator.terms import (
     INTEGERS,
@@ -15,6 +18,7 @@ from tools.fuzz.generator.terms import (
     Term,
     Variable,
 )
+from tools.fuzz.generator.tiles import Tiles
 from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import BOOL, INDEX
 
@@ -34,6 +38,8 @@ class ThreadProgram:
     def write(self) -> None:
         """The whole body."""
         writer = self.writer
+        if writer.chance(0.25):
+            write_function(writer, self.scalars, Tiles(writer, self.scalars), None)
         self._declare(0)
         is_large = writer.chance(0.04)
         count, nesting = (5, 2) if is_large else (writer.pick((1, 1, 2, 2, 3)), 1)
@@ -87,6 +93,9 @@ class ThreadProgram:
             op = writer.pick(_COMPOUND)
             if target.term.type in INTEGERS and writer.chance(0.3):
                 op = writer.pick(("&=", "|=", "^="))
+        if op != "=" and writer.chance(0.1):
+            writer.line(f"{target.term.text} {writer.compound(target.term.type)}")
+            return
         writer.line(f"{target.term.text} {op} {value.text}")
 
     def _condition(self, level: int) -> Term:
@@ -203,15 +212,20 @@ class ThreadProgram:
     def _run(self, nesting: int) -> None:
         """Neighbouring elements of one thread, folded or stored."""
         writer = self.writer
-        length = writer.pick((1, 2, 3, 4, 4, 8))
         own, count = self._own()
+        length = writer.pick((1, 2, 3, 4, 4, 8))
+        runs = Runs(writer, self.scalars, length, own, count)
         type_ = writer.pick(NUMBERS)
-        tensor = writer.tensor("r", type_, (count * length,), "whole", is_input=False)
-        read = f"{tensor.name}[({own}) * {length} :+ {length}]"
-        total = Term(f"sum({read})", type_, None, VARYING, 4.0 if type_ in REALS else None)
-        if type_ in REALS:
-            total = total.grown(total.text, 4.0 * length)
-        writer.declare(total, is_mutable=writer.chance(0.5))
+        value = runs.value(type_, writer.pick((0, 1, 1, 2)))
         if writer.chance(0.5):
-            factor = writer.literal(type_)
-            writer.line(f"store({read}, elem({read}) {writer.pick(('+', '-', '*'))} {factor.text})")
+            total = Term(f"sum({value.text})", type_, None, VARYING, None, value.is_exact)
+            if type_ in REALS:
+                size = None if value.size is None else value.size * length
+                total = total.grown(total.text, size)
+                total = total if total.is_whole else replace(total, is_exact=False)
+            writer.declare(total, is_mutable=writer.chance(0.5))
+            return
+        if not value.is_exact and writer.chance(0.7):
+            return
+        tensor = writer.tensor("o", type_, (count * length,), "whole", is_input=False)
+        writer.line(f"store({runs.place(tensor)}, {value.text})")

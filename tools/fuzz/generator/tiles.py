@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from tools.fuzz.generator.elements import Elements
@@ -20,15 +21,14 @@ from tools.fuzz.generator.terms import (
 from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import BOOL, is_float
 
-EXTENTS = (1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16, 17)
-MOST_ELEMENTS = 64
+EXTENTS = (1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16, 16, 17, 32)
 
 
 def random_shape(writer: Writer, rank: int) -> Shape:
     """The extents of a tile that is small enough."""
     while True:
         shape = tuple(writer.pick(EXTENTS) for _ in range(rank))
-        if prod(shape) <= MOST_ELEMENTS:
+        if prod(shape) <= writer.most_elements:
             return shape
 
 
@@ -49,18 +49,20 @@ class Tiles(Elements):
             if term is not None:
                 return term
 
-        def operand(wanted: str) -> Term:
-            return self._operand(wanted, shape, depth - 1)
+        def operand(wanted: str, *, is_second: bool = False) -> Term:
+            if is_second and writer.chance(0.2):
+                return self._thin(wanted, shape, depth - 1)
+            return self.value(wanted, shape, depth - 1)
 
-        return self._whole_tile(self.operation(type_, shape, operand), shape)
+        return self.operation(type_, shape, operand)
 
-    def _whole_tile(self, term: Term, shape: Shape) -> Term:
-        """The term, or one made a tile if all of its operands happened to be scalars."""
-        return term
-
-    def _operand(self, type_: str, shape: Shape, depth: int) -> Term:
-        """A tile that is broadcast to the shape at most along axes of extent 1."""
-        return self.value(type_, shape, depth)
+    def _thin(self, type_: str, shape: Shape, depth: int) -> Term:
+        """A scalar or a tile that is broadcast to a shape."""
+        writer = self.writer
+        if type_ not in BYTES and writer.chance(0.4):
+            return self.scalars.value(type_, 1, UNIFORM)
+        thin = tuple(1 if writer.chance(0.6) else extent for extent in shape)
+        return self.value(type_, thin, depth)
 
     def leaf(self, type_: str, shape: Shape) -> Term:
         """A variable, a slice of a tensor, or a tile of one number."""
@@ -70,18 +72,21 @@ class Tiles(Elements):
             return writer.pick(known).term
         if type_ == "i32" and writer.chance(0.15):
             return self._iota(shape)
-        if writer.chance(0.12):
+        if writer.chance(0.12) or writer.is_closed:
             return self._full(type_, shape)
         return self.slice(type_, shape)
 
     def _iota(self, shape: Shape) -> Term:
         if len(shape) == 1:
-            return Term(f"iota({shape[0]})", "i32", shape)
+            return Term(f"iota({self.writer.extent(shape[0])})", "i32", shape)
         axis = self.writer.random.randrange(len(shape))
-        return Term(f"iota<{axis}>({', '.join(map(str, shape))})", "i32", shape)
+        return Term(f"iota<{axis}>({self._extents(shape)})", "i32", shape)
+
+    def _extents(self, shape: Shape) -> str:
+        return ", ".join(map(self.writer.extent, shape))
 
     def _full(self, type_: str, shape: Shape) -> Term:
-        extents = ", ".join(map(str, shape))
+        extents = self._extents(shape)
         value = self.scalars.leaf(type_, UNIFORM)
         if self.writer.chance(0.5) and type_ != BOOL:
             value = self.writer.literal(type_)
@@ -119,15 +124,19 @@ class Tiles(Elements):
             return ":"
         if extent == 1 and writer.chance(0.3):
             return self.scalars.inside(tensor.extents[axis], 0, UNIFORM).text
+        walks = [name for name, step in writer.walks.items() if step == extent]
+        if walks and writer.chance(0.7):
+            return f"{writer.pick(walks)} :+ {writer.extent(extent)}"
         start = writer.pick((0, 0, 0, 1, 2, 3))
         if writer.chance(0.08):
             start = -writer.pick((1, 2, 5))
         if writer.chance(0.4):
             base = writer.pick(("ctx.block.x", "ctx.block.y", *self._counters()))
-            return f"{base} * {extent} + {start} :+ {extent}"
+            length = writer.extent(extent)
+            return f"{base} * {length} + {start} :+ {length}"
         if writer.chance(0.3) and start >= 0:
             return f"{start} : {start + extent}"
-        return f"{start} :+ {extent}"
+        return f"{start} :+ {writer.extent(extent)}"
 
     def _counters(self) -> list[str]:
         return [
@@ -151,13 +160,16 @@ class Tiles(Elements):
                 rules += [self._fold, self._fold]
             if type_ != BOOL:
                 rules += [self._scan]
-            else:
+            elif not writer.is_closed:
                 rules += [self._valid]
             if type_ == "i32" and 1 in shape:
                 rules += [self._position]
             if len(shape) == 2 and type_ in ("i32", "f32", "f64"):
                 rules += [self._dot]
-        rules += [self._gather]
+        if not writer.is_closed:
+            rules += [self._gather]
+        if writer.calls:
+            rules += [self._call, self._call]
         return writer.pick(rules)(type_, shape, depth - 1)
 
     def _broadcast(self, type_: str, shape: Shape, depth: int) -> Term | None:
@@ -166,11 +178,7 @@ class Tiles(Elements):
         if type_ in BYTES or type_ == BOOL:
             return None
         left = self.value(type_, shape, depth)
-        if writer.chance(0.4):
-            right = self.scalars.value(type_, 1, UNIFORM)
-        else:
-            thin = tuple(1 if writer.chance(0.6) else extent for extent in shape)
-            right = self.value(type_, thin, depth)
+        right = self._thin(type_, shape, depth)
         op = writer.pick(("+", "-", "*"))
         pair = (left, right) if writer.chance(0.6) else (right, left)
         term = joined(f"({pair[0].text} {op} {pair[1].text})", type_, shape, left, right)
@@ -192,7 +200,7 @@ class Tiles(Elements):
         value = self.value(type_, other, depth)
         if len(shape) == 1 and writer.chance(0.6):
             return self._moved(f"flat({value.text})", shape, value)
-        return self._moved(f"reshape({value.text}, {', '.join(map(str, shape))})", shape, value)
+        return self._moved(f"reshape({value.text}, {self._extents(shape)})", shape, value)
 
     def _cat(self, type_: str, shape: Shape, depth: int) -> Term | None:
         axis = self.writer.random.randrange(len(shape))
@@ -213,7 +221,7 @@ class Tiles(Elements):
         """A slice of a tile, possibly at a place known at run time, in part outside of it."""
         writer = self.writer
         larger = tuple(extent + writer.pick((0, 1, 3)) for extent in shape)
-        if prod(larger) > 2 * MOST_ELEMENTS:
+        if prod(larger) > 2 * self.writer.most_elements:
             return None
         value = self.value(type_, larger, min(depth, 1))
         starts = []
@@ -239,7 +247,7 @@ class Tiles(Elements):
         larger = tuple(
             writer.pick(EXTENTS) if axis in chosen else extent for axis, extent in enumerate(shape)
         )
-        if prod(larger) > 2 * MOST_ELEMENTS:
+        if prod(larger) > 2 * self.writer.most_elements:
             return None
         over = ", ".join(map(str, chosen))
         if type_ == BOOL:
@@ -286,11 +294,11 @@ class Tiles(Elements):
         writer = self.writer
         axis = writer.pick([axis for axis, extent in enumerate(shape) if extent == 1])
         larger = (*shape[:axis], writer.pick(EXTENTS), *shape[axis + 1 :])
-        if prod(larger) > 2 * MOST_ELEMENTS:
+        if prod(larger) > 2 * self.writer.most_elements:
             return None
         value = self.value(writer.pick(NUMBERS), larger, depth)
         if not value.is_exact:
-            value = self.slice(value.type, larger)
+            value = self.leaf("i32", larger)
         name = writer.pick(("argmax", "argmin"))
         if len(shape) == 2 and axis == 1 and name == "argmax" and writer.chance(0.5):
             return joined(f"rowargmax({value.text})", "i32", shape, value)
@@ -303,11 +311,15 @@ class Tiles(Elements):
     # Products and gathers ------------------------------------------------------------------------
 
     def _dot(self, type_: str, shape: Shape, depth: int) -> Term | None:
+        inner = self.writer.pick((1, 2, 3, 4, 8, 16))
+        if max(shape) * inner > 2 * self.writer.most_elements:
+            return None
+        return self.product(type_, shape, inner, depth)
+
+    def product(self, type_: str, shape: Shape, inner: int, depth: int) -> Term:
+        """A product of matrices of some type with so many terms."""
         writer = self.writer
         rows, columns = shape
-        inner = writer.pick((1, 2, 3, 4, 8, 16))
-        if max(rows, columns) * inner > 2 * MOST_ELEMENTS:
-            return None
         operands = {
             "i32": ("i8", "u8"),
             "f32": ("f16", "bf16", "f32", *BYTES),
@@ -345,6 +357,27 @@ class Tiles(Elements):
         numbers = self.value(numbers_type, shape, depth)
         text = f"gather({tensor.name}, ({numbers.text} & {writer.pick((3, 7, 15))}), {axis})"
         return Term(text, type_, shape, size=size)
+
+    # Functions -----------------------------------------------------------------------------------
+
+    def _call(self, type_: str, shape: Shape, depth: int) -> Term | None:
+        """A call of a function that gives such a tile."""
+        fitting = [
+            function
+            for function in self.writer.calls
+            if function.type == type_ and function.shape == shape
+        ]
+        if not fitting:
+            return None
+        function = self.writer.pick(fitting)
+        parts = [
+            self.scalars.value(wanted, 1, UNIFORM)
+            if extents is None
+            else self.value(wanted, extents, depth)
+            for wanted, extents in function.parameters
+        ]
+        term = joined(f"{function.name}({', '.join(p.text for p in parts)})", type_, shape, *parts)
+        return term if function.is_exact else replace(term, is_exact=False)
 
 
 __all__ = ["INTEGERS", "Tiles", "random_shape"]

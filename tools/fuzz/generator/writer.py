@@ -15,6 +15,7 @@ from tools.fuzz.generator.terms import (
     UNIFORM,
     VARYING,
     WHOLE_LIMITS,
+    FunctionName,
     ScalarParameter,
     Shape,
     TensorParameter,
@@ -37,9 +38,20 @@ class Writer:
         self.tensors: list[TensorParameter] = []
         self.scalars: list[ScalarParameter] = []
         self.functions: list[str] = []
+        self.calls: list[FunctionName] = []
         self.lines: list[str] = []
         self.variables: list[Variable] = []
         self.flow = UNIFORM
+        self.most_elements = self.pick((16, 48, 64, 64, 64, 256))
+        """How many elements a tile has at most."""
+        self.multiple = self.pick((1, 1, 1, 4, 8, 16))
+        """What divides the extents of tensors."""
+        self.constants: dict[str, int] = {}
+        """The names that `@autotune` binds."""
+        self.walks: dict[str, int] = {}
+        """Counters of loops that go along an axis, and their steps."""
+        self.is_closed = False
+        """Whether a function is being written, which knows its parameters alone."""
         self._count = 0
 
     # Choice --------------------------------------------------------------------------------------
@@ -113,6 +125,15 @@ class Writer:
             and (variable.is_mutable or not is_mutable)
         ]
 
+    def extent(self, number: int) -> str:
+        """A constant extent: as a number, or by a name that is bound to it."""
+        names = [name for name, bound in self.constants.items() if bound == number]
+        if names and self.chance(0.6):
+            return names[0]
+        if number > 1 and len(self.constants) < 2 and not self.is_closed and self.chance(0.05):
+            self.constants[self.fresh("T")] = number
+        return str(number)
+
     # Parameters ----------------------------------------------------------------------------------
 
     def input(self, type_: str, extents: Shape) -> TensorParameter:
@@ -124,7 +145,10 @@ class Writer:
         ]
         if fitting and (self.chance(0.7) or len(self.tensors) >= MAX_TENSORS):
             return self.pick(fitting)
-        chosen = tuple(max(1, extent + self.random.randint(-3, 4)) for extent in extents)
+        chosen = tuple(
+            -(-max(1, extent + self.random.randint(-3, 4)) // self.multiple) * self.multiple
+            for extent in extents
+        )
         content = "whole" if type_ in BYTES else self.pick(CONTENTS)
         return self.tensor("x", type_, chosen, content, is_input=True)
 
@@ -182,6 +206,12 @@ class Writer:
             low, high = max(low, -3), 9
         number = self.pick((low, high, self.random.randint(low, high), 1, 2))
         return str(number) if number >= 0 else f"({number})"
+
+    def compound(self, type_: str) -> str:
+        """A compound assignment that takes no number but a literal."""
+        if is_float(type_):
+            return f"/= {self.pick((2, 3, 0.5))}"
+        return self.pick(("/= 3", "%= 5", "<<= 1", ">>= 2", "/= 7", "%= 8"))
 
     def typed_literal(self, type_: str) -> Term:
         """A literal with a conversion, which is of its type wherever it stands."""
