@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from tools.fuzz.generator import generate
 from tools.fuzz.generator.programs import CHIPS
 from tools.fuzz.runner import Outcome, Verdict, judge
+from tools.fuzz.shrink import shrink
 
 _CHUNK = 50
 
@@ -39,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="processes to run them in")
     parser.add_argument("--device", choices=("emulator", "cuda"), default="emulator")
     parser.add_argument("--chip", choices=CHIPS, help="one chip; by default they take turns")
+    parser.add_argument("--no-shrink", dest="shrink", action="store_false", help="as they are")
     parser.add_argument("--progress", action="store_true", help="say how far it is")
     return parser
 
@@ -74,6 +76,11 @@ def _report(seed: int, outcome: Outcome, options: argparse.Namespace) -> None:
     print(f"--- seed {seed}, {case.chip}, grid {case.grid}: {outcome.verdict}")
     print(case.source)
     print(outcome.detail, flush=True)
+    if options.shrink:
+        smaller = shrink(case, outcome, options.device)
+        print("--- made smaller")
+        print(smaller.source)
+        print(judge(smaller, options.device).detail, flush=True)
 
 
 def _summary(counts: Counter[Verdict], seconds: float) -> str:

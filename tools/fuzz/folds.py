@@ -217,6 +217,12 @@ def contract(left: Value, right: Value, total: str) -> Value:
     exact = terms.sum(axis=axis)
     # Tensor cores cut what they add instead of rounding it: twice the bound of sums.
     error = 2 * sum_error(total, terms, (axis,), count + 1).reshape(exact.shape)
+    if total == "f64":
+        # The terms have been rounded themselves; what they add up to may be added unrounded.
+        sizes = (np.abs(left.data) @ np.abs(right.data)).reshape(exact.shape)
+        grain = granularity(left.data).min() * granularity(right.data).min()
+        bound = (count + 2) * 2.0**-52 * sizes
+        error = np.where(sizes <= grain * 2.0**53, error, np.maximum(error, bound))
     if left.error is not None or right.error is not None:
         ea, eb = errors(left), errors(right)
         error = error + 1.01 * (np.abs(left.data) @ eb + ea @ np.abs(right.data) + ea @ eb)

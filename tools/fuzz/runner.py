@@ -109,6 +109,7 @@ def launched(case: Case, program: ast.Program, arguments: Arguments, device: str
             case.source,
             chip=case.chip,
             index_bits=case.index_bits,
+            check_bounds=case.check_bounds,
             extent_multiple=gcd(_MULTIPLES, *extents),
             line_info=device == "emulator",
             name="fuzz.ph",

@@ -15,6 +15,8 @@ from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import Array
 
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+_FLAGS = ("@dynshared", "@pipeline(1)", "@swizzle", "@registers")
+"""Attributes that change how a kernel does what it does."""
 _THREADS = (32, 32, 64, 64, 96, 128, 33, 48, 7)
 
 
@@ -29,6 +31,7 @@ class Case:
     chip: str
     index_bits: int
     kind: str = field(default="tile")
+    check_bounds: bool = False
 
 
 def generate(seed: int, chip: str | None = None) -> Case:
@@ -53,6 +56,7 @@ def generate(seed: int, chip: str | None = None) -> Case:
         chip or CHIPS[seed % len(CHIPS)],
         int(choose.choice([32, 32, 32, 64])),
         "tile" if is_tile else "thread",
+        check_bounds=bool(choose.random() < 0.1),
     )
 
 
@@ -66,5 +70,7 @@ def _text(writer: Writer) -> str:
     numbers = [f"{parameter.name}: {parameter.type}" for parameter in writer.scalars]
     bound = [f"{name} in [{number}]" for name, number in writer.constants.items()]
     autotune = f"@autotune({', '.join(bound)})\n" if bound else ""
+    flags = [flag for flag in _FLAGS if writer.chance(0.06)]
+    autotune += "".join(f"{flag}\n" for flag in flags)
     head = f"{autotune}@launch({writer.threads})\nkernel k({', '.join(tensors + numbers)}) {{"
     return "\n".join([*writer.functions, head, *writer.lines, "}", ""])

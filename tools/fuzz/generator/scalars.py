@@ -55,7 +55,7 @@ class Scalars(Elements):
             if term is not None:
                 return term
         if not writer.is_closed and type_ != BOOL and writer.chance(0.15):
-            return self._element(type_, level)
+            return self._element(type_, level, 1)
         if writer.calls and writer.chance(0.2):
             term = self._call(type_, depth, level)
             if term is not None:
@@ -96,16 +96,22 @@ class Scalars(Elements):
             fields = [name for name, differs in _CONTEXT.items() if differs <= level]
             choices = [Term(name, INDEX, level=_CONTEXT[name]) for name in fields]
             return writer.pick([*choices, *writer.extents(), writer.typed_literal(INDEX)])
-        if type_ in BYTES or writer.chance(0.4):
+        if type_ in BYTES or writer.chance(0.3):
             return writer.scalar_parameter(type_)
-        if level > UNIFORM and type_ in NUMBERS and writer.chance(0.6):
-            own = self.value(INDEX, 0, level)
-            size = None
-            if is_float(type_):
-                own = Term("ctx.lane", INDEX, level=VARYING) if level == VARYING else own
-                size = 31.0 if own.text == "ctx.lane" else None
-            return Term(f"{type_}({own.text})", type_, level=own.level, size=size)
-        return writer.typed_literal(type_)
+        if type_ not in NUMBERS or writer.chance(0.15):
+            return writer.typed_literal(type_)
+        if level == UNIFORM or writer.chance(0.4):
+            return self._element(type_, level, 0)
+        return self._own_number(type_, level)
+
+    def _own_number(self, type_: str, level: int) -> Term:
+        """A number that follows from where the thread is."""
+        own = self.value(INDEX, 0, level)
+        if not is_float(type_):
+            return Term(f"{type_}({own.text})", type_, level=own.level)
+        if level < VARYING:
+            return Term(f"{type_}({own.text})", type_, level=own.level)
+        return Term(f"{type_}(ctx.lane)", type_, level=VARYING, size=31.0)
 
     def _logic(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
         """The right side of `&&` is evaluated by some threads alone."""
@@ -141,6 +147,18 @@ class Scalars(Elements):
             case _:
                 return left
 
+    def typed_range(self, level: int) -> tuple[str, str, int]:
+        """The type, the bounds and the level of a range that counts in a type of its own."""
+        writer = self.writer
+        type_ = writer.pick(("u8", "i8", "i16", "u16", "i32", "u32", "i64"))
+        stop = self.value(type_, 1, level)
+        top = {"u8": 255, "i8": 127}.get(type_)
+        if top is not None and writer.chance(0.3):
+            # The counter steps past the largest number of its type.
+            first = Term(f"{type_}({top - 2})", type_)
+            return type_, f"{first.text}, {top}, {writer.pick((1, 2, 3))}", UNIFORM
+        return type_, f"{type_}(0), {stop.text} & 3", stop.level
+
     def inside(self, extent: int | str, depth: int, level: int) -> Term:
         """A subscript that is inside an axis of this extent."""
         writer = self.writer
@@ -151,17 +169,17 @@ class Scalars(Elements):
             return joined(f"clamp({value.text}, 0, {extent} - 1)", INDEX, None, value)
         return joined(f"(abs({value.text}) % {extent})", INDEX, None, value)
 
-    def _element(self, type_: str, level: int) -> Term:
+    def _element(self, type_: str, level: int, depth: int) -> Term:
         """An element of a tensor that the kernel reads."""
         tensor = self.writer.input(type_, (8,) * self.writer.pick((1, 1, 2)))
-        return self.element_of(tensor, level)
+        return self.element_of(tensor, level, depth)
 
-    def element_of(self, tensor: TensorParameter, level: int) -> Term:
+    def element_of(self, tensor: TensorParameter, level: int, depth: int) -> Term:
         """A point of a tensor, at a subscript that is inside."""
         parts = []
         for axis, extent in enumerate(tensor.extents):
             bound = extent if tensor.dims[axis].isdigit() else f"extent({tensor.name}, {axis})"
-            parts.append(self.inside(bound, 1, level))
+            parts.append(self.inside(bound, depth, level))
         size = 4.0 if tensor.content == "whole" and is_float(tensor.type) else None
         text = f"{tensor.name}[{', '.join(part.text for part in parts)}]"
         differs = max(part.level for part in parts)

@@ -33,7 +33,7 @@ class TileProgram:
         self.writer = writer
         self.scalars = Scalars(writer)
         self.tiles = Tiles(writer, self.scalars)
-        writer_rank = writer.pick((1, 2, 2, 2, 3))
+        writer_rank = writer.pick((1, 1, 2, 2, 2, 2, 2, 3, 3, 4))
         self.shapes: list[Shape] = [random_shape(writer, writer_rank) for _ in range(2)]
         self.stored = 0
 
@@ -62,10 +62,18 @@ class TileProgram:
 
     def statement(self, nesting: int) -> None:
         """A statement."""
-        rules: list[Callable[[int], None]] = [self._declare] * 4 + [self._assign] * 3
-        rules += [self._scalar, self._assign_part, self._threads_write, self._threads_read]
+        rules: list[Callable[[int], None]] = [self._declare] * 3 + [self._assign] * 2
+        rules += [
+            self._scalar,
+            self._assign_part,
+            self._assign_part,
+            self._threads_write,
+            self._threads_read,
+        ]
         if nesting > 0:
             rules += [self._if, self._for, self._while, self._walk, self._walk]
+        if nesting > 0 or self.writer.chance(0.3):
+            rules += [self._scatter, self._pieces]
         self.writer.pick(rules)(nesting)
 
     # Parts ---------------------------------------------------------------------------------------
@@ -148,14 +156,16 @@ class TileProgram:
         writer = self.writer
         targets = self._targets()
         if not targets:
-            self._declare(nesting)
-            return
+            tile = self.tiles.value(self.type_(), self.shape(), 1)
+            targets = [writer.declare(tile, is_mutable=True)]
         target = writer.pick(targets).term
         assert target.shape is not None
         if writer.chance(0.35):
             points = ", ".join(self.scalars.inside(n, 1, UNIFORM).text for n in target.shape)
             value = self.scalars.value(target.type, 2, UNIFORM)
             if value.is_exact or not target.is_exact:
+                # Threads may have read the element before.
+                writer.line("barrier()")
                 with writer.block("if ctx.thread == 0"):
                     writer.line(f"{target.text}[{points}] = {value.text}")
                 writer.line("barrier()")
@@ -186,8 +196,11 @@ class TileProgram:
         counter = writer.fresh("at")
         bounds = self._range()
         unroll = writer.pick(("", "", "", "<unroll> ", "<unroll 2> "))
+        type_ = INDEX
+        if writer.chance(0.2):
+            type_, bounds = self.scalars.typed_range(UNIFORM)[:2]
         with writer.block(f"for {unroll}{counter} in range({bounds})"):
-            writer.variables.append(Variable(Term(counter, INDEX), False, UNIFORM))
+            writer.variables.append(Variable(Term(counter, type_), False, UNIFORM))
             self._loop_body(nesting)
 
     def _range(self) -> str:
@@ -261,6 +274,39 @@ class TileProgram:
                 with writer.block(f"if {counter} > {writer.pick((0, 1, 4, 8))}"):
                     writer.line(writer.pick(("break", "continue")))
 
+    def _pieces(self, nesting: int) -> None:
+        """A tile that starts without a value and is written in two parts."""
+        writer = self.writer
+        type_, shape = self.type_(), self.shape()
+        axis = writer.random.randrange(len(shape))
+        if shape[axis] < 2:
+            return
+        name = writer.fresh("v")
+        writer.line(f"var {name}: tile<{type_}>[{', '.join(map(writer.extent, shape))}]")
+        first = writer.random.randrange(1, shape[axis])
+        is_exact = True
+        for start, length in ((0, first), (first, shape[axis] - first)):
+            value = self.tiles.value(type_, (*shape[:axis], length, *shape[axis + 1 :]), 1)
+            parts = [f"0 :+ {extent}" if writer.chance(0.5) else ":" for extent in shape]
+            parts[axis] = f"{start} :+ {length}"
+            writer.line(f"{name}[{', '.join(parts)}] = {value.text}")
+            is_exact = is_exact and value.is_exact
+        writer.variables.append(Variable(Term(name, type_, shape, is_exact=is_exact), True))
+
+    def _scatter(self, nesting: int) -> None:
+        """Rows that are written by number, each once; some lie outside."""
+        writer = self.writer
+        type_ = writer.pick((*NUMBERS, BOOL))
+        count, width = writer.pick((4, 8, 16)), writer.pick((1, 3, 4, 8))
+        value = self.tiles.value(type_, (count, width), 1)
+        numbers = f"(iota({count}) * {writer.pick((1, 3, 5, 7))} + {writer.pick((0, 1, 2))})"
+        base = f"i32((ctx.block.x * ctx.blocks.y + ctx.block.y) * {count})"
+        rows = f"({numbers} & {count - 1}) + {base}"
+        extent = max(1, writer.grid[0] * writer.grid[1] * count + writer.pick((0, 0, -3, 5)))
+        extents = (extent, max(1, width + writer.pick((0, 0, -1, 2))))
+        tensor = writer.tensor("o", type_, extents, "broad", is_input=False)
+        writer.line(f"{tensor.name}[{rows}, 0 :+ {width}] = {value.text}")
+
     # Threads ---------------------------------------------------------------------------------
 
     def _places(self, shape: Shape, number: str) -> str:
@@ -277,8 +323,8 @@ class TileProgram:
         writer = self.writer
         targets = [v for v in self._targets() if v.term.type not in BYTES]
         if not targets:
-            self._declare(nesting)
-            return
+            tile = self.tiles.value(writer.pick((*NUMBERS, "i32")), self.shape(), 1)
+            targets = [writer.declare(tile, is_mutable=True)]
         target = writer.pick(targets).term
         assert target.shape is not None
         count = prod(target.shape)
@@ -310,8 +356,8 @@ class TileProgram:
         writer = self.writer
         known = [v for v in writer.variables if v.term.shape is not None]
         if not known:
-            self._declare(nesting)
-            return
+            made = self.tiles.value(writer.pick((*NUMBERS, BOOL)), self.shape(), self.depth())
+            known = [writer.declare(made, is_mutable=False)]
         tile = writer.pick(known).term
         assert tile.shape is not None
         points = [self.scalars.inside(extent, 1, VARYING).text for extent in tile.shape]

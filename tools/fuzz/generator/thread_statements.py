@@ -125,10 +125,13 @@ class ThreadProgram:
                 text = f"{stop.text}, -1, -1"
             case _:
                 pass
+        type_ = INDEX
+        if writer.chance(0.2):
+            type_, text, differs = self.scalars.typed_range(level)
         exit_ = self._exit(level)
         with writer.block(f"for {counter} in range({text})", max(differs, exit_)):
             cap = max(differs, writer.flow)
-            writer.variables.append(Variable(Term(counter, INDEX, level=cap), False, cap))
+            writer.variables.append(Variable(Term(counter, type_, level=cap), False, cap))
             self._loop_body(nesting, exit_)
 
     def _exit(self, level: int) -> int:

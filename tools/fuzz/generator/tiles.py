@@ -130,6 +130,10 @@ class Tiles(Elements):
         start = writer.pick((0, 0, 0, 1, 2, 3))
         if writer.chance(0.08):
             start = -writer.pick((1, 2, 5))
+        if writer.chance(0.06):
+            start = self.scalars.value(writer.pick(("i8", "u8", "i16", "i32")), 1, UNIFORM).text
+            start = f"({start}) % 9" if writer.chance(0.6) else f"i8({start})"
+            return f"{start} :+ {writer.extent(extent)}"
         if writer.chance(0.4):
             base = writer.pick(("ctx.block.x", "ctx.block.y", *self._counters()))
             length = writer.extent(extent)
@@ -165,7 +169,7 @@ class Tiles(Elements):
             if type_ == "i32" and 1 in shape:
                 rules += [self._position]
             if len(shape) == 2 and type_ in ("i32", "f32", "f64"):
-                rules += [self._dot]
+                rules += [self._dot] * 3
         if not writer.is_closed:
             rules += [self._gather]
         if writer.calls:
@@ -349,13 +353,14 @@ class Tiles(Elements):
         tensor = writer.input(type_, extents)
         numbers_type = writer.pick(("i32", "i32", "i64", "u8", "i16", "u32"))
         size = 4.0 if tensor.content == "whole" and is_float(type_) else None
+        mask = f" & {writer.pick((3, 7, 15))}" if writer.chance(0.7) else ""
         if writer.chance(0.5):
             numbers = self.value(numbers_type, (shape[axis],), depth)
             parts = [self._axis(tensor, i, extent) for i, extent in enumerate(shape)]
-            parts[axis] = f"({numbers.text} & {writer.pick((3, 7, 15))})"
+            parts[axis] = f"({numbers.text}{mask})"
             return Term(f"{tensor.name}[{', '.join(parts)}]", type_, shape, size=size)
         numbers = self.value(numbers_type, shape, depth)
-        text = f"gather({tensor.name}, ({numbers.text} & {writer.pick((3, 7, 15))}), {axis})"
+        text = f"gather({tensor.name}, ({numbers.text}{mask}), {axis})"
         return Term(text, type_, shape, size=size)
 
     # Functions -----------------------------------------------------------------------------------
