@@ -27,7 +27,7 @@ from tools.fuzz.scalars import (
 )
 from tools.fuzz.statements import call_function
 from tools.fuzz.threads import THREAD_CALLS, over_threads
-from tools.fuzz.values import Kind, Misuse, Value, convert_literal, literal, settled
+from tools.fuzz.values import Kind, Misuse, Undecided, Value, convert_literal, literal, settled
 
 Rule = Callable[[Machine, ast.Call], Value]
 
@@ -224,7 +224,7 @@ def _gather(machine: Machine, node: ast.Call) -> Value:
     numbers = _tile(machine, node, 1)
     axis = machine.number(expression(machine, node.args[2]))
     if numbers.error is not None:
-        raise Misuse("a gather by undefined numbers")
+        raise Undecided("a gather by undefined numbers")
     subscripts: list[Array] = [np.asarray(line) for line in np.indices(numbers.data.shape)]
     subscripts[axis] = numbers.data.astype(np.int64)
     data, error = read_masked(memory, *inside(memory.data.shape, subscripts))

@@ -186,7 +186,7 @@ class Elements:
         """Functions of bits, and the bits of another type."""
         writer = self.writer
         if type_ == "i32" and writer.chance(0.5):
-            value = operand(writer.pick(INTEGERS))
+            value = operand(writer.number(INTEGERS))
             name = writer.pick(("popcount", "clz"))
             return joined(f"{name}({value.text})", type_, shape, value)
         if type_ in INTEGERS and writer.chance(0.4):
@@ -206,7 +206,7 @@ class Elements:
 
     def _compare(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
         writer = self.writer
-        element = writer.pick(NUMBERS)
+        element = writer.number(NUMBERS)
         left, right = operand(element), self.other(element, operand)
         term = joined(
             f"({left.text} {writer.pick(_COMPARISONS)} {right.text})", BOOL, shape, left, right
@@ -216,7 +216,7 @@ class Elements:
         return self._compare_whole(shape, operand)
 
     def _compare_whole(self, shape: Shape | None, operand: Operand) -> Term:
-        left = operand(self.writer.pick(INTEGERS))
+        left = operand(self.writer.number(INTEGERS))
         right = self.other(left.type, operand)
         op = self.writer.pick(_COMPARISONS)
         return joined(f"({left.text} {op} {right.text})", BOOL, shape, left, right)
@@ -229,7 +229,7 @@ class Elements:
         return joined(f"({left.text} {op} {right.text})", BOOL, shape, left, right)
 
     def _isnan(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
-        value = operand(self.writer.pick(REALS))
+        value = operand(self.writer.number(REALS))
         return joined(f"isnan({value.text})", BOOL, shape, value)
 
     def _where(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
@@ -247,11 +247,11 @@ class Elements:
         writer = self.writer
         sources = [t for t in (BOOL, *NUMBERS, *BYTES) if t != type_]
         if type_ == INDEX:
-            value = operand(writer.pick(INTEGERS))
+            value = operand(writer.number(INTEGERS))
             return joined(f"index({value.text} & 7)", type_, shape, value)
-        value = operand(writer.pick(sources))
+        value = operand(writer.number(sources))
         if not value.is_exact and not is_float(type_):
-            value = operand(writer.pick(INTEGERS))
+            value = operand(writer.number(INTEGERS))
             if value.type == type_:
                 return value
         term = joined(f"{type_}({value.text})", type_, shape, value)

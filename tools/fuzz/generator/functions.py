@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tools.fuzz.generator.scalars import Scalars
 from tools.fuzz.generator.terms import (
-    NUMBERS,
     UNIFORM,
     VARYING,
     FunctionName,
@@ -20,10 +19,10 @@ from tools.fuzz.scalars import BOOL
 def write_function(writer: Writer, scalars: Scalars, tiles: Tiles, shape: Shape | None) -> None:
     """Adds a function to the program that gives a scalar, or a tile of a shape."""
     name = writer.fresh("f")
-    type_ = writer.pick((*NUMBERS, "i32", "f32"))
+    type_ = writer.number()
     parameters: list[tuple[str, Shape | None]] = [(type_, shape)]
     for _ in range(writer.random.randint(0, 2)):
-        wanted = writer.pick((type_, "i32", BOOL, "f32"))
+        wanted = writer.pick((type_, type_, writer.number(), BOOL))
         parameters.append((wanted, shape if shape is not None and writer.chance(0.3) else None))
     level = VARYING if shape is None else UNIFORM
     terms = [Term(writer.fresh("q"), wanted, extents, level) for wanted, extents in parameters]

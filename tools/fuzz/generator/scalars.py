@@ -88,14 +88,15 @@ class Scalars(Elements):
         """A name or a number."""
         writer = self.writer
         known = writer.known(type_, None, level)
-        if known and writer.chance(0.7):
+        if known and writer.chance(0.95 if writer.is_closed else 0.7):
             return writer.pick(known).term
         if writer.is_closed:
             return writer.typed_literal(type_)
         if type_ == INDEX:
             fields = [name for name, differs in _CONTEXT.items() if differs <= level]
             choices = [Term(name, INDEX, level=_CONTEXT[name]) for name in fields]
-            return writer.pick([*choices, *writer.extents(), writer.typed_literal(INDEX)])
+            literal = [writer.typed_literal(INDEX)] if writer.chance(0.3) else []
+            return writer.pick([*choices, *writer.extents(), *literal])
         if type_ in BYTES or writer.chance(0.3):
             return writer.scalar_parameter(type_)
         if type_ not in NUMBERS or writer.chance(0.15):
@@ -142,7 +143,7 @@ class Scalars(Elements):
                 name, right = writer.pick(("min", "max")), self.value(INDEX, depth - 1, level)
                 return joined(f"{name}({left.text}, {right.text})", INDEX, None, left, right)
             case 4:
-                value = self.value(writer.pick(INTEGERS), depth - 1, level)
+                value = self.value(writer.number(INTEGERS), depth - 1, level)
                 return joined(f"index({value.text} & 7)", INDEX, None, value)
             case _:
                 return left
@@ -274,6 +275,6 @@ class Scalars(Elements):
         found = self._scope(level)
         if found is None:
             return None
-        value = self._operand(self.writer.pick(INTEGERS), depth)
+        value = self._operand(self.writer.number(INTEGERS), depth)
         name = self.writer.pick(("argmax", "argmin"))
         return Term(f"{name}<over {found[0]}>({value.text})", "i32", None, found[1])

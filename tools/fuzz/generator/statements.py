@@ -80,7 +80,9 @@ class TileProgram:
 
     def type_(self) -> str:
         """A type for a tile."""
-        return self.writer.pick((*NUMBERS, "i32", "f32", "f32", "f16", BOOL, BOOL, *BYTES))
+        if self.writer.chance(0.85):
+            return self.writer.number()
+        return self.writer.pick((BOOL, BOOL, *BYTES))
 
     def shape(self) -> Shape:
         """A shape: mostly one that others have, so that tiles meet."""
@@ -242,7 +244,9 @@ class TileProgram:
     def _walk(self, nesting: int) -> None:
         """A loop along an axis of a tensor, whose extent only the launch knows."""
         writer = self.writer
-        type_ = writer.pick((*NUMBERS, "f32", "i32"))
+        type_ = writer.number()
+        if writer.chance(0.3):
+            type_ = writer.pick(("i32", "f32", "f32", "f64"))
         step = writer.pick((1, 2, 4, 4, 8, 8, 16))
         rank = writer.pick((1, 2, 2, 2))
         shape = random_shape(writer, rank)
@@ -323,7 +327,7 @@ class TileProgram:
         writer = self.writer
         targets = [v for v in self._targets() if v.term.type not in BYTES]
         if not targets:
-            tile = self.tiles.value(writer.pick((*NUMBERS, "i32")), self.shape(), 1)
+            tile = self.tiles.value(writer.number(), self.shape(), 1)
             targets = [writer.declare(tile, is_mutable=True)]
         target = writer.pick(targets).term
         assert target.shape is not None

@@ -69,7 +69,7 @@ class ThreadProgram:
 
     def type_(self) -> str:
         """A type for a scalar."""
-        return self.writer.pick((*NUMBERS, "i32", "i32", "f32", "u32", BOOL))
+        return self.writer.number() if self.writer.chance(0.9) else BOOL
 
     # Statements ----------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class ThreadProgram:
         own, count = self._own()
         length = writer.pick((1, 2, 3, 4, 4, 8))
         runs = Runs(writer, self.scalars, length, own, count)
-        type_ = writer.pick(NUMBERS)
+        type_ = writer.number(NUMBERS)
         value = runs.value(type_, writer.pick((0, 1, 1, 2)))
         if writer.chance(0.5):
             total = Term(f"sum({value.text})", type_, None, VARYING, None, value.is_exact)

@@ -68,7 +68,7 @@ class Tiles(Elements):
         """A variable, a slice of a tensor, or a tile of one number."""
         writer = self.writer
         known = writer.known(type_, shape, UNIFORM)
-        if known and writer.chance(0.6):
+        if known and writer.chance(0.9 if writer.is_closed else 0.6):
             return writer.pick(known).term
         if type_ == "i32" and writer.chance(0.15):
             return self._iota(shape)
@@ -300,7 +300,7 @@ class Tiles(Elements):
         larger = (*shape[:axis], writer.pick(EXTENTS), *shape[axis + 1 :])
         if prod(larger) > 2 * self.writer.most_elements:
             return None
-        value = self.value(writer.pick(NUMBERS), larger, depth)
+        value = self.value(writer.number(NUMBERS), larger, depth)
         if not value.is_exact:
             value = self.leaf("i32", larger)
         name = writer.pick(("argmax", "argmin"))
@@ -309,7 +309,7 @@ class Tiles(Elements):
         return joined(f"{name}<over {axis}>({value.text})", "i32", shape, value)
 
     def _valid(self, type_: str, shape: Shape, depth: int) -> Term:
-        tensor = self.writer.input(self.writer.pick(NUMBERS), shape)
+        tensor = self.writer.input(self.writer.number(NUMBERS), shape)
         return Term(f"valid({self._slice_text(tensor, shape)})", BOOL, shape)
 
     # Products and gathers ------------------------------------------------------------------------

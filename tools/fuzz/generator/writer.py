@@ -12,6 +12,7 @@ import numpy as np
 from tools.fuzz.generator.inputs import CONTENTS, make_number
 from tools.fuzz.generator.terms import (
     BYTES,
+    NUMBERS,
     UNIFORM,
     VARYING,
     WHOLE_LIMITS,
@@ -46,6 +47,8 @@ class Writer:
         """How many elements a tile has at most."""
         self.multiple = self.pick((1, 1, 1, 4, 8, 16))
         """What divides the extents of tensors."""
+        self.palette = [*self.random.sample(NUMBERS, 2), "i32"]
+        """The types that most values have, so that values meet."""
         self.constants: dict[str, int] = {}
         """The names that `@autotune` binds."""
         self.walks: dict[str, int] = {}
@@ -68,6 +71,11 @@ class Writer:
         """A name that nothing has."""
         self._count += 1
         return f"{stem}{self._count}"
+
+    def number(self, choices: Sequence[str] = NUMBERS) -> str:
+        """A type out of several, mostly one that the program likes."""
+        liked = [type_ for type_ in self.palette if type_ in choices]
+        return self.pick(liked if liked and self.chance(0.7) else choices)
 
     # Lines ---------------------------------------------------------------------------------------
 
