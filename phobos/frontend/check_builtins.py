@@ -17,7 +17,7 @@ from phobos.frontend.checker import (
     is_poison,
 )
 from phobos.frontend.coerce import convert, fit, settle, spread, to_condition, unify
-from phobos.frontend.constants import fold_call
+from phobos.frontend.constants import fold_call, wrap
 from phobos.frontend.operations import arithmetic, compare
 from phobos.frontend.operators import BinaryOp, UnaryOp
 from phobos.frontend.typed import (
@@ -122,6 +122,8 @@ def _fold(
     if len(values) < len(operands) or not (element.is_integer or element.is_weak):
         return None
     value = fold_call(row.name, values)
+    if isinstance(value, int) and element.is_integer:
+        value = wrap(value, element)  # as `abs(i8(-128))` does
     return None if value is None else Literal(element, place, value)
 
 

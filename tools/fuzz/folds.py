@@ -22,6 +22,7 @@ from tools.fuzz.scalars import (
     largest,
     precision,
     round_to,
+    unit,
 )
 from tools.fuzz.values import Kind, Misuse, Value, errors, settled
 
@@ -114,9 +115,9 @@ def sum_error(
     finite = np.where(np.isfinite(data), np.abs(data), 0.0)
     total = finite.sum(axis=axes, keepdims=True) if sizes is None else sizes
     grain = granularity(data).min(axis=axes, keepdims=True)
-    digits = precision(type_)
-    is_exact = (total <= grain * 2.0**digits) & (total <= largest(type_))
-    bound = 1.02 * count * total * 2.0 ** (1 - digits)
+    digits, smallest = precision(type_), unit(np.zeros(1), type_)[0]
+    is_exact = (total <= grain * 2.0**digits) & (total <= largest(type_)) & (grain >= smallest)
+    bound = 1.02 * count * (total * 2.0 ** (1 - digits) + smallest)
     bound = np.where(total >= largest(type_), np.inf, bound)
     special = ~np.isfinite(data.sum(axis=axes, keepdims=True))
     return np.where(is_exact | (special & (total < largest(type_))), 0.0, bound)
@@ -221,7 +222,7 @@ def contract(left: Value, right: Value, total: str) -> Value:
         # The terms have been rounded themselves; what they add up to may be added unrounded.
         sizes = (np.abs(left.data) @ np.abs(right.data)).reshape(exact.shape)
         grain = granularity(left.data).min() * granularity(right.data).min()
-        bound = (count + 2) * 2.0**-52 * sizes
+        bound = (count + 2) * (2.0**-52 * sizes + 2.0**-1074)
         error = np.where(sizes <= grain * 2.0**53, error, np.maximum(error, bound))
     if left.error is not None or right.error is not None:
         ea, eb = errors(left), errors(right)

@@ -42,6 +42,14 @@ kernel k(x: tensor<u8>[4], n: i32) {
 }
 """
     ),
+    # -128 has no opposite in i8, also where the compiler works it out.
+    "the absolute value of the smallest constant": Finding("""\
+@launch(32)
+kernel k(x: tensor<i32>[32], o: tensor<i32>[16], p: tensor<i32>[16]) {
+  o[:] = x[abs(i8(-128)) % 9 :+ 16]
+  p[:] = full<i32>(i32(abs(i8(-128))), 16) + i32(-i16(-32768))
+}
+"""),
 }
 
 
