@@ -37,7 +37,6 @@ _BITWISE = ("&", "|", "^")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _ROUNDINGS = ("floor", "ceil", "round", "trunc")
 _SMOOTH = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid")
-_SMOOTH_OF_F64 = ("exp", "log", "sqrt", "rsqrt")
 
 
 def narrower(type_: str) -> list[str]:
@@ -175,7 +174,7 @@ class Elements:
 
     def _smooth(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
         value = operand(type_)
-        name = self.writer.pick(_SMOOTH_OF_F64 if type_ == "f64" else _SMOOTH)
+        name = self.writer.pick(_SMOOTH)
         inside = value.text
         if name in ("log", "log2", "sqrt", "rsqrt") and self.writer.chance(0.8):
             inside = f"abs({inside})"

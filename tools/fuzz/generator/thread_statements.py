@@ -41,8 +41,8 @@ class ThreadProgram:
         if writer.chance(0.25):
             write_function(writer, self.scalars, Tiles(writer, self.scalars), None)
         self._declare(0)
-        is_large = writer.chance(0.04)
-        count, nesting = (5, 2) if is_large else (writer.pick((1, 1, 2, 2, 3)), 1)
+        is_large = writer.chance(0.02)
+        count, nesting = (5, 2) if is_large else (writer.pick((1, 1, 2, 2)), 1)
         self.statements(count, nesting)
         for variable in writer.variables[-writer.random.randint(1, MOST_RESULTS) :]:
             self._result(variable.term)
