@@ -24,6 +24,7 @@ _TENSOR_CORE_FORMS = ("wmma", "sync", "f16", "bf16", "tf32", "tf32x3")
 _BY_WMMA = ("f16", "bf16", "tf32")
 """What f32 operands of `wmma` products can be rounded to; f16 if nothing is named."""
 _AXES = ("x", "y", "z")
+_ONE_AXIS = "`@launch(threads, ctas, registers)`: the threads of a CTA lie along x alone"
 
 Overrides = Mapping[str, int | float]
 
@@ -146,7 +147,12 @@ def _named(context: AttributeContext, attribute: ast.Attribute) -> list[ast.Name
 
 
 def _integer(
-    context: AttributeContext, node: ast.Expression, what: str, low: int, high: int | None
+    context: AttributeContext,
+    node: ast.Expression,
+    what: str,
+    low: int,
+    high: int | None,
+    help: str | None = None,
 ) -> int | None:
     """A constant integer in a range, or None after an error."""
     value = context.checker.expression(node)
@@ -162,7 +168,7 @@ def _integer(
         return None
     if known < low or (high is not None and known > high):
         limits = f"at least {low}" if high is None else f"{low} to {high}"
-        context.checker.error(node.span, f"{what} is {limits}, not {known}")
+        context.checker.error(node.span, f"{what} is {limits}, not {known}", help=help)
         return None
     return known
 
@@ -223,13 +229,13 @@ def _launch(context: AttributeContext, attribute: ast.Attribute) -> None:
         _wrong_argument(context, attribute, attribute.span, "`@launch` gives a number of threads")
         return
     limits = (
-        ("the number of threads", MAX_THREADS),
-        ("the smallest number of CTAs", MAX_CTAS),
-        ("the largest number of registers", MAX_REGISTERS),
+        ("the number of threads", MAX_THREADS, None),
+        ("the smallest number of CTAs", MAX_CTAS, _ONE_AXIS),
+        ("the largest number of registers", MAX_REGISTERS, _ONE_AXIS),
     )
     values = [
-        _integer(context, node, what, 1, high)
-        for node, (what, high) in zip(args, limits, strict=False)
+        _integer(context, node, what, 1, high, help)
+        for node, (what, high, help) in zip(args, limits, strict=False)
     ]
     threads, min_ctas, max_regs = (*values, None, None)[:3]
     if threads is not None:

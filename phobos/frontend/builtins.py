@@ -269,3 +269,14 @@ BUILTIN_FUNCTIONS: frozenset[str] = frozenset(
     }
 )
 """The names of all built-in functions, without conversions such as `f32(x)`."""
+
+
+def usage_of(name: str) -> str:
+    """How a built-in function is called."""
+    for table in (ELEMENTWISE, SPECIAL, TILE_BUILTINS):
+        row = table.get(name)
+        if row is not None:
+            return row.usage
+    if name in FOLDS or name in POSITIONS or name in SCANS:
+        return f"{name}<over 0>(t)"
+    return SHARED_MEMORY.get(name) or DEBUGGING.get(name) or f"{name}(x)"

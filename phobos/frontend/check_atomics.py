@@ -78,7 +78,7 @@ def _element(checker: Checker, node: ast.Call, name: str, values: int) -> _Eleme
             f"`{name}` of `{tensor.name}` takes {noun}{behind} behind its name, not"
             f" {len(arguments)} argument{'' if len(arguments) == 1 else 's'}",
             notes=declared_here(tensor.name, tensor),
-            help=f"write `{_usage(name)}`",
+            help=f"write `{_usage_of(name, tensor)}`",
         )
         return None
     indices = tuple(to_index(checker, index, "a subscript") for index in arguments[:rank])
@@ -91,6 +91,12 @@ def _element(checker: Checker, node: ast.Call, name: str, values: int) -> _Eleme
 
 def _usage(name: str) -> str:
     return SHARED_MEMORY[name]
+
+
+def _usage_of(name: str, tensor: Memory) -> str:
+    """The same with the tensor's name and a subscript for each of its axes."""
+    subscripts = ", ".join("ijklm"[: len(tensor.dims)])
+    return _usage(name).replace("(t, i", f"({tensor.name}, {subscripts}")
 
 
 def _memory(checker: Checker, node: ast.Call, name: str) -> Memory | None:

@@ -32,6 +32,7 @@ from phobos.frontend.check_folds import check_over_axes, check_over_threads
 from phobos.frontend.check_functions import expand_call
 from phobos.frontend.check_tiles import check_tile_builtin
 from phobos.frontend.checker import Checker, any_poison, declared_here
+from phobos.frontend.foreign import METHODS, spelling
 from phobos.frontend.scopes import BUILTINS, Builtin, Poisoned, TensorParameter
 from phobos.frontend.typed import Evaluate, Expr, Poison, Stmt
 from phobos.frontend.types import NAMED, POISON, VOID
@@ -75,7 +76,7 @@ def _callee(node: ast.Call) -> str:
 def _call(checker: Checker, node: ast.Call) -> Expr:
     callee = node.callee
     if not isinstance(callee, ast.Name):
-        return checker.fail(callee.span, "only functions, built-ins and types can be called")
+        return _no_function(checker, callee)
     symbol = checker.scope.lookup(callee.name)
     match symbol:
         case Builtin():
@@ -85,7 +86,7 @@ def _call(checker: Checker, node: ast.Call) -> Expr:
                 return checker.fail(node.span, f"`{callee.name}` takes nothing in `< >`")
             return expand_call(checker, node, symbol)
         case None:
-            _arguments(checker, node)
+            _check_anyway(checker, node)
             return checker.unknown_name(callee.name, callee.span)
         case Poisoned():
             return Poison(POISON, ast.anchor(node))
@@ -189,18 +190,38 @@ def _has_arity(checker: Checker, node: ast.Call, usage: str, wanted: int) -> boo
     if got == wanted:
         return True
     counted = "no argument" if wanted == 0 else f"{wanted} argument{'' if wanted == 1 else 's'}"
-    checker.error(
-        node.span, f"`{_callee(node)}` takes {counted}, not {got}", help=f"write `{usage}`"
-    )
+    name = _callee(node)
+    help = f"write `{usage}`"
+    if name in FOLDS:
+        help += f"; along an axis of a tile it is `{name}<over 0>(t)`"
+    checker.error(node.span, f"`{name}` takes {counted}, not {got}", help=help)
     return False
 
 
 def _planned(checker: Checker, node: ast.Call, what: str) -> Expr:
-    """A built-in that is not translated yet; its arguments are checked all the same."""
+    """A built-in that is not translated yet."""
+    _check_anyway(checker, node)
+    return checker.unsupported(node.span, what)
+
+
+def _check_anyway(checker: Checker, node: ast.Call) -> None:
+    """Reports what is wrong with arguments although they have no call to go to.
+
+    Tensors and texts may be what the call wants.
+    """
     for argument in node.args:
         is_tensor = isinstance(argument, ast.Name) and isinstance(
             checker.scope.lookup(argument.name), TensorParameter
         )
         if not is_tensor and not isinstance(argument, ast.StringLiteral):
             checker.expression(argument)
-    return checker.unsupported(node.span, what)
+
+
+def _no_function(checker: Checker, callee: ast.Expression) -> Expr:
+    help = None
+    if isinstance(callee, ast.Member):
+        help = spelling(callee.name, METHODS)
+        help = (
+            help or f"there are no methods: write `{callee.name}(...)` if there is such a function"
+        )
+    return checker.fail(callee.span, "only functions, built-ins and types can be called", help=help)

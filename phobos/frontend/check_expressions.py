@@ -7,10 +7,12 @@ from typing import Any
 
 from phobos.diagnostics import did_you_mean
 from phobos.frontend import ast, constants
+from phobos.frontend.builtins import usage_of
 from phobos.frontend.check_calls import check_call
 from phobos.frontend.check_slices import check_subscript
 from phobos.frontend.checker import Checker, any_poison, declared_here, is_poison
 from phobos.frontend.coerce import settle, unify
+from phobos.frontend.foreign import FIELDS, METHODS, spelling
 from phobos.frontend.operations import arithmetic, compare, has_effects
 from phobos.frontend.operators import BinaryOp, UnaryOp
 from phobos.frontend.scopes import (
@@ -132,7 +134,7 @@ def _builtin_name(checker: Checker, node: ast.Name, symbol: Builtin) -> Expr:
     return checker.fail(
         node.span,
         f"`{symbol.name}` is a built-in function, not a value",
-        help=f"call it, as in `{symbol.name}(x)`",
+        help=f"call it, as in `{usage_of(symbol.name)}`",
     )
 
 
@@ -149,17 +151,10 @@ def _member(checker: Checker, node: ast.Member) -> Expr:
     if isinstance(base, ast.Name):
         if isinstance(checker.scope.lookup(base.name), TensorParameter):
             help = f"the size of an axis is `extent({base.name}, axis)`"
-        elif base.name in _CUDA_NAMES:
-            help = f"what CUDA calls `{base.name}` is `{_CUDA_NAMES[base.name]}` here"
+        elif base.name in FIELDS:
+            help = f"what CUDA calls `{base.name}` is `{FIELDS[base.name]}` here"
+    help = help or spelling(node.name, METHODS)
     return checker.fail(node.name_span, "only `ctx` has fields", help=help)
-
-
-_CUDA_NAMES = {
-    "threadIdx": "ctx.thread",
-    "blockDim": "ctx.threads",
-    "blockIdx": "ctx.block",
-    "gridDim": "ctx.blocks",
-}
 
 
 def _is_context(checker: Checker, node: ast.Expression) -> bool:

@@ -6,6 +6,7 @@ from phobos.diagnostics import Location, did_you_mean
 from phobos.frontend import ast
 from phobos.frontend.check_slices import check_tile_shape
 from phobos.frontend.checker import Checker, declared_here
+from phobos.frontend.foreign import TYPES
 from phobos.frontend.scopes import NamedConstant, NamedExtent, Poisoned, Symbol
 from phobos.frontend.typed import Variable
 from phobos.frontend.types import (
@@ -20,31 +21,13 @@ from phobos.frontend.types import (
 )
 
 MAX_TENSOR_RANK = 5
-_FOREIGN = {
-    "float": "f32",
-    "double": "f64",
-    "half": "f16",
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float64": "f64",
-    "int": "i32",
-    "int8": "i8",
-    "int32": "i32",
-    "int64": "i64",
-    "uint": "u32",
-    "char": "i8",
-    "long": "i64",
-    "usize": "index",
-    "size_t": "index",
-}
 
 
 def resolve_scalar(checker: Checker, node: ast.ScalarType) -> ScalarType | None:
     """The scalar type that a name stands for, or None after an error."""
     type_ = NAMED.get(node.name)
     if type_ is None:
-        foreign = _FOREIGN.get(node.name)
+        foreign = TYPES.get(node.name)
         help = did_you_mean(node.name, NAMED) if foreign is None else f"did you mean `{foreign}`?"
         help = help or f"the types are {', '.join(NAMED)}"
         checker.error(node.span, f"there is no type `{node.name}`", help=help)

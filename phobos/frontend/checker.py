@@ -18,6 +18,7 @@ from phobos.diagnostics import (
     did_you_mean,
 )
 from phobos.frontend import ast
+from phobos.frontend.foreign import FUNCTIONS, spelling
 from phobos.frontend.scopes import Scope, Symbol, place_of
 from phobos.frontend.typed import Block, Expr, KernelSettings, Literal, Poison, Role, Variable
 from phobos.frontend.types import POISON, element_of
@@ -112,7 +113,8 @@ class Checker:
                 notes=(Note(f"`{name}` is known only in the block that declares it", left),),
                 help=f"declare it before that block: `var {name} = ...`",
             )
-        return self.fail(place, f"`{name}` is not defined", help=self.near(name))
+        help = spelling(name, FUNCTIONS) or self.near(name)
+        return self.fail(place, f"`{name}` is not defined", help=help)
 
     def near(self, name: str) -> str | None:
         """A line of help that offers the name in scope that a misspelt one is closest to."""

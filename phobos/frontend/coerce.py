@@ -172,7 +172,9 @@ def _common_shape(
             continue
         joined = type_ if shape is None else _join_shapes(shape, type_)
         if joined is None:
-            checker.error(place, f"{what}: {_why_apart(shape, type_)}", help=_shape_hint(type_))
+            checker.error(
+                place, f"{what}: {_why_apart(shape, type_)}", help=_shape_hint(shape, type_)
+            )
             return None
         shape = joined
     return BOOL if shape is None else shape
@@ -187,8 +189,10 @@ def _join_shapes(left: ValueType, right: ValueType) -> ValueType | None:
     return None
 
 
-def _shape_hint(type_: ValueType) -> str | None:
-    if isinstance(type_, TileType):
+def _shape_hint(left: ValueType | None, right: ValueType) -> str | None:
+    if type(left) is not type(right):
+        return "a thread's own elements are a run inside `elem(...)`; elsewhere a slice is a tile"
+    if isinstance(right, TileType):
         return "tiles combine axis by axis, and an axis of extent 1 repeats"
     return None
 
@@ -236,9 +240,27 @@ def fit(
         )
     if not _fits_shape(expr.type, target):
         return checker.fail(
-            place, f"{what} is {target}, but this value is {expr.type}", notes=notes
+            place,
+            f"{what} is {target}, but this value is {expr.type}",
+            notes=notes,
+            help=_target_hint(expr.type, target),
         )
     return spread(convert(checker, expr, element), target)
+
+
+def _target_hint(source: ValueType, target: ValueType) -> str | None:
+    """What to do about a value of the right elements and the wrong shape."""
+    match source, target:
+        case RunType(), TileType():
+            return "one thread's run is written by `store(A[i, k :+ n], run)`"
+        case TileType(), RunType():
+            return "one thread reads its own elements by `elem(A[i, k :+ n])`"
+        case TileType(), ScalarType():
+            return "fold it, as in `sum<over 0>(t)`, or take an element, as in `t[i]`"
+        case TileType(), TileType() if len(source.shape) != len(target.shape):
+            return "`reshape(t, R, C)` and `flat(t)` change the number of axes"
+        case _:
+            return None
 
 
 def _widens(expr: Expr, source: ScalarType, target: ScalarType) -> bool:

@@ -280,6 +280,14 @@ class ExpressionParser(Cursor):
             return "an expression goes on in the next line only inside ( ) or [ ]"
         if self.kind == "." and self.peek(1).kind == INTEGER:
             return f"a number starts with a digit: `0.{self.peek(1).text}`"
+        if self.kind == "[" and before == "=" and self.peek(-3).text in ("(", ","):
+            return f"did you mean `in`, as in `{self.peek(-2).text} in [16, 256]`?"
+        if self.kind == "[":
+            return "there are no lists; `full`, `iota` and `cat` make tiles"
+        if self.kind == ":" and before == ":":
+            return "a range `a : b` has two parts and no step"
+        if self.kind == "&" and before != "&":
+            return "there are no addresses: an element is named as in `x[i]`"
         if before == "," and self.kind in (")", "]"):
             return f"there is no comma before `{self.kind}`"
         if self.kind == "+" and before != "+":

@@ -165,6 +165,8 @@ class Parser(StatementParser):
         start = self.advance()
         name = self.expect_name("a function")
         params = self._parse_params(_FUNCTION_HELP)
+        if self.kind == ":":
+            self.fail_expected("`{` or `->`", help="a result is written `-> f32`")
         result = self.parse_type() if self.accept("->") else None
         self.remember_header(start)
         body = self.parse_block()
@@ -198,6 +200,8 @@ class Parser(StatementParser):
         help = "a parameter is written `name: f32` or `name: tensor<f32>[N]`"
         self.expect(":", after=f" and the type of `{shortened(name.text)}`", help=help)
         written = self.parse_type()
+        if self.kind in ("*", "&"):
+            self.fail_expected("`,` or `)`", help="there are no pointers: write `tensor<f32>[N]`")
         return ast.Param(name.text, written, span=self.span_from(name), name_span=self.place(name))
 
     # Attributes ----------------------------------------------------------------------------------

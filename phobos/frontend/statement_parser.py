@@ -18,6 +18,7 @@ from phobos.frontend.cursor import (
 from phobos.frontend.expression_parser import ExpressionParser
 from phobos.frontend.lexer import END, INTEGER, NAME, Token, integer_value
 from phobos.frontend.operators import AssignOp, BinaryOp
+from phobos.frontend.types import STORABLE
 
 _ASSIGN = {op.value: op for op in AssignOp}
 _BINARY = frozenset(op.value for op in BinaryOp)
@@ -41,8 +42,21 @@ _FOREIGN_WORDS = {
     "switch": "write a chain of `if` and `else if`",
     "match": "write a chain of `if` and `else if`",
     "pass": "an empty block is written `{}`",
+    "assert": 'it is called like a function: `assert(condition, "text")`',
+    "print": 'it is called like a function: `print("x is {}", x)`',
+    "import": "the built-ins are known without it",
+    "from": "the built-ins are known without it",
+    "shared": "the compiler decides where a tile lives: `var t: tile<f32>[64]`",
+    "__shared__": "the compiler decides where a tile lives: `var t: tile<f32>[64]`",
+    "static": "declare it with `let` or `var`",
 }
-_FOREIGN_OPERATORS = {"and": "did you mean `&&`?", "or": "did you mean `||`?"}
+_FOREIGN_OPERATORS = {
+    "and": "did you mean `&&`?",
+    "or": "did you mean `||`?",
+    "@": "products are written `dot(a, b)`",
+    "as": "a conversion is a call of the type, as in `f16(x)`",
+    "if": "a choice between two values is written `where(condition, a, b)`",
+}
 
 
 class StatementParser(ExpressionParser):
@@ -134,6 +148,10 @@ class StatementParser(ExpressionParser):
             help = "assignments do not chain; for a comparison write `==`"
         elif before in _FOREIGN_WORDS and self.peek(-1).first_on_line:
             help = _FOREIGN_WORDS[before]
+        elif text == "," and self.peek(-2).text in ("let", "var"):
+            help = "each name has a declaration of its own"
+        elif before == ")" and self.peek(-2).text in STORABLE and self.peek(-3).text == "(":
+            help = f"a conversion is a call: `{self.peek(-2).text}({text})`"
         self.fail_expected("the end of the statement", help=help)
 
     def _recover(self, start: int) -> None:

@@ -63,4 +63,4 @@ def test_message(program: Path) -> None:
 def test_every_expectation_has_a_program() -> None:
     recorded = {path.stem for path in FOLDER.glob("*.expected")}
     assert recorded == {path.stem for path in PROGRAMS}
-    assert len(recorded) >= 40
+    assert len(recorded) >= 75

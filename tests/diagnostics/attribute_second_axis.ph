@@ -1,0 +1,3 @@
+@launch(16, 64)
+kernel k(X: tensor<f32>[N]) {
+}

@@ -1,0 +1,3 @@
+@autotune(BLOCK = [64, 128])
+kernel k(X: tensor<f32>[N]) {
+}
