@@ -22,7 +22,7 @@ from phobos.layout.build import REGISTER, WARP, ceil_pow2
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip
 from phobos.transforms.contraction_forms import element_name as element_name_of
-from phobos.transforms.pipeline_loops import plan_pipeline
+from phobos.transforms.pipeline_loops import Plan, plan_pipeline
 from phobos.transforms.select_contraction import choose
 
 _Spot = tuple[int, int]
@@ -76,11 +76,17 @@ def plans(kernel: gpu.FuncOp, target: Chip, places: Places) -> dict[_Spot, Pipel
             if spot is None:
                 continue
             if plan.staged and not staged & {dot.a, dot.b}:
-                reason = "its operands are computed, or do not change in the loop"
-                found[spot] = Pipelining("none", 1, place, reason)
+                found[spot] = _beside_copies(plan, place)
             else:
                 found[spot] = Pipelining(str(plan.form), plan.stages, place, plan.reason)
     return found
+
+
+def _beside_copies(plan: Plan, place: Place | None) -> Pipelining:
+    """How operands run ahead of a product in a loop whose copies feed other products."""
+    if plan.ahead:
+        return Pipelining("registers", 1, place, "its operands are computed from what is loaded")
+    return Pipelining("none", 1, place, "its operands do not change in the loop")
 
 
 def contractions(

@@ -11,12 +11,13 @@
                                                        %d = tile.dot (this stage), ..
                                                      }
 
-A load is staged if its tile goes straight to a buffer that a contraction of the same loop
-reads, and its place depends on the loop variable and on what is outside the loop. Where the
-chip copies asynchronously and every thread moves at least 4 bytes, `stages` copies of the
-buffers take turns: as many as fit the shared memory, at most 4, or what `@pipeline(n)` says.
-Otherwise the loads of the next iteration are put before the contraction and their tiles are
-carried in registers.
+A load can run ahead if an operand of a contraction of the same loop is what it loads or
+computed from that, its place depends on the loop variable and on what is outside the loop, and
+the loop does not write the tensor. It is staged if its tile goes straight to a buffer that
+contractions alone read, the chip copies asynchronously, and every thread moves at least 4 bytes:
+then `stages` copies of the buffers take turns, as many as fit the shared memory, at most 4, or
+what `@pipeline(n)` says. Otherwise the load of the next iteration is put before the contraction
+and its tile is carried in registers.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
 each stage.
@@ -44,11 +45,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
+from phobos.analysis.loop_memory import written_memory
+from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import kernels
+from phobos.ir.locations import location_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout import contiguous_vector
 from phobos.layout.build import REGISTER
@@ -56,6 +60,7 @@ from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
 from phobos.transforms.place_tiles import buffer_bytes
 
+GROUP = "fallback"
 PIPELINE = "phobos.pipeline"
 DYNAMIC = "phobos.dynshared"
 MAX_STAGES = 4
@@ -76,9 +81,31 @@ class PipelineLoopsPass(ModulePass):
         """Rewrites every kernel of the module."""
         target = chip(self.chip)
         for kernel in kernels(op):
+            told: set[Location | None] = set()
             for loop in list(kernel.walk()):
                 if isinstance(loop, scf.ForOp):
-                    _pipeline(loop, plan_pipeline(loop, kernel, target))
+                    plan = plan_pipeline(loop, kernel, target)
+                    if plan.form is Form.NONE and _wants_pipeline(loop, kernel):
+                        _tell_why_not(loop, plan, told)
+                    _pipeline(loop, plan)
+
+
+def _wants_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp) -> bool:
+    """Whether the author asked for what a loop with contractions could have."""
+    asked = PIPELINE in kernel.attributes and _asked_stages(kernel) != 1
+    return asked and any(isinstance(op, DotOp) for op in loop.body.block.ops)
+
+
+def _tell_why_not(loop: scf.ForOp, plan: Plan, told: set[Location | None]) -> None:
+    """A warning, one for the parts that a loop of the program was split into."""
+    place = location_of(loop)
+    if place not in told:
+        told.add(place)
+        tell(
+            Diagnostic.warning(
+                f"`@pipeline` is not applied to this loop: {plan.reason}", place, group=GROUP
+            )
+        )
 
 
 def _asked_stages(kernel: gpu.FuncOp) -> int | None:
@@ -120,6 +147,9 @@ class Plan(Record):
     form: Form
     stages: int
     staged: tuple[_Staged, ...]
+    """What is copied by the chip."""
+    ahead: tuple[tile.LoadOp, ...]
+    """What is loaded to registers an iteration ahead."""
     reason: str
 
 
@@ -128,25 +158,44 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
     asked = _asked_stages(kernel)
     if asked == 1:
         return _no_pipeline("`@pipeline(1)` turns it off")
-    staged = tuple(_staged_loads(loop))
-    if not staged:
+    loads = _loads_of_operands(loop)
+    if not loads:
         return _no_pipeline(
-            "no operand is a slice that goes from a tensor to shared memory as it is"
+            "no operand comes from a slice that moves with the loop, of a tensor that the loop does"
+            " not write"
         )
-    if target.has_cp_async and all(_can_copy(one) for one in staged):
-        stages = asked or _fitting_stages(kernel, loop, staged, target)
-        if stages >= 2:
-            reason = f"`@pipeline({asked})`" if asked else _why_so_many(stages)
-            return Plan(Form.COPIES, stages, staged, reason)
-        return _no_pipeline("a second stage does not fit the shared memory")
-    if target.has_cp_async:
+    staged = [one for one in _staged_loads(loop) if one.load in loads]
+    copied = tuple(one for one in staged if target.has_cp_async and _can_copy(one))
+    if copied:
+        stages = asked or _fitting_stages(kernel, loop, copied, target)
+        if stages < 2:
+            return _no_pipeline("a second stage does not fit the shared memory")
+        reason = f"`@pipeline({asked})`" if asked else _why_so_many(stages)
+        by_copies = {one.load for one in copied}
+        others = _fitting_registers([load for load in loads if load not in by_copies])
+        return Plan(Form.COPIES, stages, copied, others, reason)
+    if not target.has_cp_async:
+        why = f"{target.name} has no cp.async"
+    elif staged:
         why = "a thread's share is no whole words side by side, which a copy needs"
     else:
-        why = f"{target.name} has no cp.async"
-    needed = sum(_registers(one.load) for one in staged)
-    if needed <= MAX_CARRIED_REGISTERS:
-        return Plan(Form.REGISTERS, 1, staged, why)
-    return _no_pipeline(f"{why}, and the loads would hold {needed} registers of a thread")
+        why = "operands are computed from what is loaded"
+    ahead = _fitting_registers(loads)
+    if ahead:
+        return Plan(Form.REGISTERS, 1, (), ahead, why)
+    least = min(map(_registers, loads))
+    return _no_pipeline(f"{why}, and a load would hold {least} registers of a thread")
+
+
+def _fitting_registers(loads: Sequence[tile.LoadOp]) -> tuple[tile.LoadOp, ...]:
+    """The first loads whose tiles fit the registers that loads ahead may hold."""
+    chosen: list[tile.LoadOp] = []
+    left = MAX_CARRIED_REGISTERS
+    for load in loads:
+        if _registers(load) <= left:
+            left -= _registers(load)
+            chosen.append(load)
+    return tuple(chosen)
 
 
 def _why_so_many(stages: int) -> str:
@@ -154,24 +203,66 @@ def _why_so_many(stages: int) -> str:
 
 
 def _no_pipeline(reason: str) -> Plan:
-    return Plan(Form.NONE, 1, (), reason)
+    return Plan(Form.NONE, 1, (), (), reason)
 
 
 def _pipeline(loop: scf.ForOp, plan: Plan) -> None:
-    match plan.form:
-        case Form.COPIES:
-            _copy_ahead(loop, plan.staged, plan.stages)
-        case Form.REGISTERS:
-            _load_ahead(loop, [one.load for one in plan.staged])
-        case Form.NONE:
-            pass
+    if plan.ahead:
+        loop = _load_ahead(loop, plan.ahead)
+    if plan.staged:
+        _copy_ahead(loop, plan.staged, plan.stages)
+
+
+def _loads_of_operands(loop: scf.ForOp) -> list[tile.LoadOp]:
+    """The loads of a loop's operands that can be done for a later iteration.
+
+    Their places follow from the loop variable, and the loop writes nothing that they read.
+    """
+    body = loop.body.block
+    written = written_memory(body)
+    if written is None or not isinstance(loop.lb.type, IndexType):
+        return []
+    return [
+        op
+        for op in body.ops
+        if isinstance(op, tile.LoadOp)
+        and not tile.is_shared(op.mem)
+        and op.mem not in written
+        and _moves_with(op, body)
+        and _reaches_product(op, body)
+    ]
+
+
+def _moves_with(load: tile.LoadOp, body: Block) -> bool:
+    """Whether the place differs between iterations, by pure arithmetic on the loop variable."""
+    ops = _index_ops(load.indices, body)
+    return ops is not None and (bool(ops) or body.args[0] in load.indices)
+
+
+def _reaches_product(load: tile.LoadOp, body: Block) -> bool:
+    """Whether an operand of a contraction of the loop is what is loaded or computed from it."""
+    left, seen = [load.result], set[SSAValue]()
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            user = use.operation
+            if user.parent is not body:
+                continue
+            if isinstance(user, DotOp):
+                return True
+            if isinstance(user, tile.StoreOp) and tile.is_shared(user.mem):
+                left.append(user.mem)
+            elif not user.regions and is_side_effect_free(user):
+                left.extend(user.results)
+    return False
 
 
 def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
     body = loop.body.block
     result: list[_Staged] = []
-    if not isinstance(loop.lb.type, IndexType):
-        return result
     for op in body.ops:
         if not isinstance(op, tile.StoreOp) or not tile.is_shared(op.mem):
             continue
@@ -186,14 +277,9 @@ def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
         )
         single = len(list(load.result.uses)) == 1
         local = load.parent is body and buffer.parent is body and not tile.is_shared(load.mem)
-        if only_dots and single and local and _place_is_computable(load, body):
+        if only_dots and single and local:
             result.append(_Staged(load, turn, op, buffer))
     return result
-
-
-def _place_is_computable(load: tile.LoadOp, body: Block) -> bool:
-    """Whether another iteration's place follows from the loop variable by pure arithmetic."""
-    return _index_ops(load.indices, body) is not None
 
 
 def _index_ops(values: Sequence[SSAValue], body: Block) -> list[Operation] | None:
@@ -384,7 +470,7 @@ def _replace_buffer(staged: _Staged, view: SSAValue) -> None:
 # ---- loads ahead
 
 
-def _load_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> None:
+def _load_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> scf.ForOp:
     """Carries each loaded tile to the next iteration and loads there for the one behind it."""
     body = loop.body.block
     outside = loop.parent
@@ -412,6 +498,7 @@ def _load_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> None:
         load.detach()
         load.erase()
     extend_yield(body, [], following.results)
+    return new_loop
 
 
 def _loads_or_zeros(loads: Sequence[tile.LoadOp], place: SSAValue, exists: SSAValue) -> scf.IfOp:

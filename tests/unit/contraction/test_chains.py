@@ -81,3 +81,103 @@ def test_batch_of_rank_3(attribute: str, chip: str) -> None:
     module["batch"](a, w, c, grid=(1, 1, 3), device="emulator")
     wanted = a.astype(np.float64) @ w.astype(np.float64).transpose(0, 2, 1)
     np.testing.assert_array_equal(c, wanted)
+
+
+WRITTEN = """
+@launch(64)
+@pipeline({stages})
+kernel steps(A: tensor<f16>[M, K], B: tensor<f16>[K, 16], C: tensor<f32>[16, 16]) {{
+  var acc: tile<f32>[16, 16] = 0.0
+  for k in range(0, K, 16) {{
+    acc += dot(A[0 :+ 16, k :+ 16], B[k :+ 16, 0 :+ 16])
+    A[0 :+ 16, k + 16 :+ 16] = f16(acc) * 0.125
+  }}
+  C[0 :+ 16, 0 :+ 16] = acc
+}}
+"""
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("chip", ["sm_75", "sm_80"])
+def test_what_a_loop_writes_is_not_read_ahead(chip: str, stages: int) -> None:
+    """An operand that the iteration before has written."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(-2, 3, (16, 64)).astype(np.float16)
+    b = rng.integers(-1, 2, (64, 16)).astype(np.float16)
+    c = np.full((16, 16), np.nan, np.float32)
+    left, wanted = a.copy(), np.zeros((16, 16), np.float32)
+    for k in range(0, 64, 16):
+        wanted += left[:, k : k + 16].astype(np.float32) @ b[k : k + 16].astype(np.float32)
+        if k + 16 < 64:
+            left[:, k + 16 : k + 32] = wanted.astype(np.float16) * np.float16(0.125)
+    module = phobos.compile(WRITTEN.format(stages=stages), chip=chip)
+    module["steps"](a, b, c, grid=1, device="emulator")
+    np.testing.assert_array_equal(c, wanted)
+
+
+def test_what_is_not_pipelined_says_why() -> None:
+    """A warning at the loop, and what stands against it."""
+    late = WRITTEN.format(stages=2).replace("B[k :+ 16", "B[0 :+ 16")
+    with pytest.warns(
+        phobos.PhobosWarning, match="not applied to this loop: no operand comes"
+    ) as w:
+        phobos.compile(late, chip="sm_80", cache=False)
+    assert ":6:3: warning" in str(w[0].message)
+
+
+COMPUTED = """
+@launch(64)
+@pipeline
+kernel scaled(A: tensor<f16>[M, K], W: tensor<i8>[N, K], S: tensor<f16>[N, K],
+              C: tensor<f32>[M, N]) {
+  var acc: tile<f32>[32, 32] = 0.0
+  for k in range(0, K, 32) {
+    let w = f16(W[0 :+ 32, k :+ 32]) * S[0 :+ 32, k :+ 32]
+    acc += dot_t(A[0 :+ 32, k :+ 32], w + 1.0)
+  }
+  C[0 :+ 32, 0 :+ 32] = acc
+}
+"""
+
+
+@pytest.mark.parametrize("k", [20, 96, 100])
+@pytest.mark.parametrize("chip", ["sm_75", "sm_80", "sm_90"])
+def test_computed_operand(chip: str, k: int) -> None:
+    """One operand copied, the other dequantised on its way."""
+    rng = np.random.default_rng(k)
+    a = rng.integers(-2, 3, (30, k)).astype(np.float16)
+    w = rng.integers(-4, 5, (29, k)).astype(np.int8)
+    s = rng.integers(1, 3, (29, k)).astype(np.float16)
+    c = np.full((30, 29), np.nan, np.float32)
+    module = phobos.compile(COMPUTED, chip=chip)
+    module["scaled"](a, w, s, c, grid=1, device="emulator")
+    wide = w.astype(np.float32) * s.astype(np.float32) + 1
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ wide.T)
+
+
+BROADCAST = """
+@launch(64)
+kernel spread(A: tensor<f16>[K, 32], b: tensor<f16>[K, 1], r: tensor<f16>[1, N],
+              C: tensor<f32>[32, N], D: tensor<f32>[32, N]) {
+  let ones = full(0.0, 16, 48)
+  let columns = f16(ones) + b[0 :+ 16, 0 :+ 1]
+  C[:, 0 :+ 48] = dot(transpose(A[0 :+ 16, :]), columns)
+  let rows = f16(ones) + r[0 :+ 1, 0 :+ 48]
+  D[:, 0 :+ 48] = t_dot(A[0 :+ 16, :], rows)
+}
+"""
+
+
+@pytest.mark.parametrize("chip", ["sm_75", "sm_80"])
+def test_broadcast_and_transposed_operands(chip: str) -> None:
+    """A column and a row repeated over an operand, and a transposed slice."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(-4, 5, (16, 32)).astype(np.float16)
+    b = rng.integers(-4, 5, (16, 1)).astype(np.float16)
+    r = rng.integers(-4, 5, (1, 40)).astype(np.float16)
+    c, d = np.full((32, 40), np.nan, np.float32), np.full((32, 40), np.nan, np.float32)
+    module = phobos.compile(BROADCAST, chip=chip)
+    module["spread"](a, b, r, c, d, grid=1, device="emulator")
+    wide = a.astype(np.float32).T
+    np.testing.assert_array_equal(c, np.repeat(wide @ b.astype(np.float32), 40, axis=1))
+    np.testing.assert_array_equal(d, wide.sum(axis=1, keepdims=True) * r.astype(np.float32))
