@@ -217,6 +217,7 @@ def random_cases(count: int, seed: int = 5) -> list[Case]:
 
 
 @pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning")
+@pytest.mark.filterwarnings("ignore:.*is not applied to this loop:phobos.PhobosWarning")
 @pytest.mark.parametrize("case", random_cases(56), ids=lambda case: "-".join(map(str, case[:2])))
 def test_products_are_exact(case: Case) -> None:
     """Extents below a tile, odd tiles, one row, any number of warps and stages."""
