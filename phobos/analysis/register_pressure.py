@@ -37,11 +37,16 @@ def register_pressure(entry: ptx.EntryOp) -> Pressure:
 
     Cost: two walks over the kernel, about 2 us an instruction, and a fixpoint over blocks.
     """
+    found = pressure_by_block(entry).values()
+    return Pressure(max(one.alive for one in found), max(one.kept for one in found))
+
+
+def pressure_by_block(entry: ptx.EntryOp) -> dict[Block, Pressure]:
+    """The pressure of each block of a kernel."""
     blocks = list(entry.body.blocks)
     alive = _alive_at_start({block: _uses_of(block) for block in blocks})
     cheap = _computed_from_nothing(blocks)
-    found = [_largest(block, alive, cheap) for block in blocks]
-    return Pressure(max(one.alive for one in found), max(one.kept for one in found))
+    return {block: _largest(block, alive, cheap) for block in blocks}
 
 
 def _registers(value: SSAValue) -> int:

@@ -288,7 +288,18 @@ class _Run:
         from phobos.targets.ptx.assembler import assemble
 
         with self.timed("ptxas", "in ptxas"):
-            assembled = assemble(self.result.ptx, self.options.chip)
+            assembled = assemble(self.result.ptx, self.options.chip, ("-v",))
+        tell(
+            *(
+                Diagnostic.warning(
+                    f"ptxas spills {stores} bytes of each thread of `{kernel}` to memory, which is"
+                    " slow",
+                    help="use smaller tiles or more threads (@launch), or walk the tile in a loop",
+                    group="fallback",
+                )
+                for kernel, stores in assembled.spills.items()
+            )
+        )
         self.result.levels[Level.CUBIN] = assembled.cubin
         if self.explainer is not None:
             explained = assemble(self.explained_ptx, self.options.chip, ("-v",))

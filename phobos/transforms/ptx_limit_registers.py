@@ -11,15 +11,16 @@ order of the program, which has its loads first, rounded up to what one more CTA
 allow. With `@launch` the number of CTAs is declared (`minnctapersm`), without it, where the PTX
 declares no block size, the number of registers (`maxnreg`).
 
-Kernels that say it themselves keep what they say, and those with matrix instructions are left
-to ptxas: their accumulators fill the registers anyway.
+A kernel that would need more registers than a thread can have is put into another order first
+(`ph-ptx-reorder`). Kernels that say it themselves keep what they say, and those with matrix
+instructions are left to ptxas: their accumulators fill the registers anyway.
 
 A kernel whose values cannot all be in registers, in whatever order they are computed, gets a
 warning, since ptxas has to spill some to memory. Of 359 random kernels (products, elementwise
-chains, reductions, scans and transposes, for all chips) ptxas 13.0 spills in 94: there are
-warnings of 76 of these, and of none of the others. The 18 without a warning need more for what is
-not kept: loads that ptxas leaves early, and what is on the way to a result. Cost: about 4 us an
-instruction.
+chains, reductions, scans and transposes, for all chips) ptxas 13.0 spills in 92: there are
+warnings of 75 of these, and of one of the others. The 17 without a warning need more for what is
+not kept: loads that ptxas leaves early, and what is on the way to a result. Cost: about 4 us
+an instruction.
 """
 
 from __future__ import annotations
@@ -28,24 +29,19 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
+from phobos.analysis.occupancy import MAX_REGISTERS, registers_for, whole_warps
 from phobos.analysis.register_pressure import register_pressure
 from phobos.diagnostics import Diagnostic, tell
 from phobos.dialects import ptx
-from phobos.dialects.ctx import LANES_PER_WARP
 from phobos.ir.locations import location_of
 from phobos.targets.ptx.chips import Chip, chip
+from phobos.transforms.ptx_reorder import reorder_entry
 
 THREADS = "phobos.threads"
 """On an entry: the threads of a block that it is compiled for."""
-REGISTERS_PER_SM = 65536
-MAX_REGISTERS = 255
 RESERVE = 6
 """What ptxas needs beside the values of a program, for addresses and copies of its own."""
 GROUP = "fallback"
-_GRANULE = 8
-"""Registers of a thread are handed out in multiples of this."""
-_PARTS = 4
-"""Parts of a multiprocessor: each has a quarter of the registers, and runs whole warps."""
 _FOR_ADDRESSES = 1
 """The least that it takes to get at memory, beside the values that are kept."""
 _MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp)
@@ -72,11 +68,18 @@ def limit_registers(entry: ptx.EntryOp, target: Chip) -> None:
     if not isinstance(attribute, IntegerAttr):
         return
     threads = attribute.value.data
+    available = min(registers_for(entry.minnctapersm or 1, threads), entry.maxnreg or MAX_REGISTERS)
     pressure = register_pressure(entry)
-    _warn_of_spills(entry, pressure.kept, threads)
-    if entry.minnctapersm is not None or entry.maxnreg is not None or _has_matrices(entry):
+    has_matrices = _has_matrices(entry)
+    has_too_many = not has_matrices and pressure.alive + RESERVE > available
+    if has_too_many and reorder_entry(entry, available - RESERVE):
+        pressure = register_pressure(entry)
+    _warn_of_spills(entry, pressure.kept, available)
+    if entry.minnctapersm is not None or entry.maxnreg is not None or has_matrices:
         return
-    ctas, registers = occupancy(pressure.alive + RESERVE, threads, target)
+    # ptxas puts loads early again as far as it has registers for that.
+    needed = MAX_REGISTERS if has_too_many else pressure.alive + RESERVE
+    ctas, registers = occupancy(needed, threads, target)
     if entry.maxntid is None:
         entry.properties["maxnreg"] = IntAttr(registers)
     else:
@@ -87,10 +90,8 @@ def _has_matrices(entry: ptx.EntryOp) -> bool:
     return any(isinstance(op, _MATRIX) for block in entry.body.blocks for op in block.ops)
 
 
-def _warn_of_spills(entry: ptx.EntryOp, needed: int, threads: int) -> None:
+def _warn_of_spills(entry: ptx.EntryOp, needed: int, limit: int) -> None:
     """Warns of a kernel whose values do not fit the registers, however ptxas orders it."""
-    available = registers_for(entry.minnctapersm or 1, threads)
-    limit = min(available, entry.maxnreg or MAX_REGISTERS)
     if needed + _FOR_ADDRESSES <= limit:
         return
     tell(
@@ -109,21 +110,9 @@ def occupancy(needed: int, threads: int, target: Chip) -> tuple[int, int]:
 
     Where not even one does, ptxas has to do with what one leaves.
     """
-    most = min(target.max_blocks_per_sm, target.max_threads_per_sm // _whole_warps(threads))
+    most = min(target.max_blocks_per_sm, target.max_threads_per_sm // whole_warps(threads))
     for ctas in range(max(1, most), 0, -1):
         registers = registers_for(ctas, threads)
         if registers >= needed:
             return ctas, registers
     return 1, registers_for(1, threads)
-
-
-def _whole_warps(threads: int) -> int:
-    return -(-threads // LANES_PER_WARP) * LANES_PER_WARP
-
-
-def registers_for(ctas: int, threads: int) -> int:
-    """The registers of a thread with so many CTAs of so many threads on a multiprocessor."""
-    warps = ctas * _whole_warps(threads) // LANES_PER_WARP
-    in_a_part = -(-warps // _PARTS)
-    share = REGISTERS_PER_SM // _PARTS // (in_a_part * LANES_PER_WARP)
-    return min(MAX_REGISTERS, share // _GRANULE * _GRANULE)

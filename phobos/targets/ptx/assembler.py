@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -36,7 +37,19 @@ class Assembled:
             if line.strip() and not any(word in line for word in _STATISTICS)
         )
 
+    @property
+    def spills(self) -> dict[str, int]:
+        """By kernel, the bytes that each thread spills to memory; empty where `-v` was not given.
 
+        Kernels without spills are left out.
+        """
+        found = {name: int(stores) for name, stores in _SPILLS.findall(self.log)}
+        return {name: stores for name, stores in found.items() if stores}
+
+
+_SPILLS = re.compile(
+    r"Function properties for (\S+)\s+\d+ bytes stack frame, (\d+) bytes spill stores"
+)
 _STATISTICS = (
     "bytes gmem",
     "Compiling entry function",

@@ -95,6 +95,16 @@ def test_statistics_are_no_warnings() -> None:
     assert [line[-9:] for line in Assembled(b"", log).warnings] == ["' ignored", "something"]
 
 
+def test_spills_are_found_in_the_statistics() -> None:
+    lines = "".join(
+        f"ptxas info    : Function properties for {name}\n"
+        f"    {stores} bytes stack frame, {stores} bytes spill stores, 12 bytes spill loads\n"
+        for name, stores in (("one", 0), ("two", 8))
+    )
+    assert Assembled(b"", lines).spills == {"two": 8}
+    assert Assembled(b"", "").spills == {}
+
+
 def test_real_ptxas_assembles(request: pytest.FixtureRequest) -> None:
     try:
         find_ptxas()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from dataclasses import dataclass, replace
 
 import pytest
@@ -60,6 +61,22 @@ def test_machine_code() -> None:
     cubin = result.levels[Level.CUBIN]
     assert isinstance(cubin, bytes)
     assert cubin.startswith(b"\x7fELF")
+
+
+@pytest.mark.skipif(not has_ptxas(), reason="needs ptxas")
+def test_what_ptxas_spills_is_told() -> None:
+    source = """\
+@launch(32, 1, 32)
+kernel k(x: tensor<f32>[N], out: tensor<f32>[N]) {
+  let t = x[0 :+ 1024]
+  out[0 :+ 1024] = t / sum<over 0>(t)
+}
+"""
+    result = compile_text(source, "k.ph", OPTIONS, levels={Level.CUBIN})
+    assert any(
+        re.search(r"ptxas spills \d+ bytes of each thread of `k` to memory", one.message)
+        for one in result.diagnostics
+    )
 
 
 def test_every_pass_is_timed() -> None:

@@ -1,0 +1,25 @@
+"""How many registers a thread may have, by the CTAs that share a multiprocessor."""
+
+from __future__ import annotations
+
+from phobos.dialects.ctx import LANES_PER_WARP
+
+REGISTERS_PER_SM = 65536
+MAX_REGISTERS = 255
+_GRANULE = 8
+"""Registers of a thread are handed out in multiples of this."""
+_PARTS = 4
+"""Parts of a multiprocessor: each has a quarter of the registers, and runs whole warps."""
+
+
+def whole_warps(threads: int) -> int:
+    """Threads, rounded up to whole warps."""
+    return -(-threads // LANES_PER_WARP) * LANES_PER_WARP
+
+
+def registers_for(ctas: int, threads: int) -> int:
+    """The registers of a thread with so many CTAs of so many threads on a multiprocessor."""
+    warps = ctas * whole_warps(threads) // LANES_PER_WARP
+    in_a_part = -(-warps // _PARTS)
+    share = REGISTERS_PER_SM // _PARTS // (in_a_part * LANES_PER_WARP)
+    return min(MAX_REGISTERS, share // _GRANULE * _GRANULE)
