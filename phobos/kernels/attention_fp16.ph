@@ -24,18 +24,35 @@ kernel attention(
   let start = ctx.block.x * BLOCK_M
   let q = Q[h, start :+ BLOCK_M, :]
   let factor = scale * 1.4426950408889634  // exp(x) is exp2(x * log2(e))
-  var last = T
-  var limit = full(i32(T), 1, BLOCK_M, 1)  // each row sees the keys before this one
+  var first_limit = T  // the first row sees the keys before this one, the last row those
+  var last_limit = T   // before this one, and each row those before its `limit`
+  var limit = full(i32(T), 1, BLOCK_M, 1)
   if CAUSAL == 1 {
-    last = min(T, start + BLOCK_M + T - S)
+    first_limit = min(T, start + T - S + 1)
+    last_limit = min(T, start + T - S + BLOCK_M)
     limit = min(limit, iota<1>(1, BLOCK_M, 1) + i32(start + T - S + 1))
   }
   var top: tile<f32>[1, BLOCK_M, 1] = -inf
   var total: tile<f32>[1, BLOCK_M, 1] = 0.0
   var acc: tile<f32>[1, BLOCK_M, D] = 0.0
-  for n in range(0, last, BLOCK_N) {
+
+  // Blocks of keys that all rows see.
+  let edge = max(0, first_limit) / BLOCK_N * BLOCK_N
+  for n in range(0, edge, BLOCK_N) {
+    let s = dot_t(q, K[group, n :+ BLOCK_N, :])
+    let higher = max(top, max<over 2>(s))
+    let p = exp2(s * factor - higher * factor)
+    let correction = exp2((top - higher) * factor)
+    total = total * correction + sum<over 2>(p)
+    acc = acc * correction
+    acc += dot(f16(p), V[group, n :+ BLOCK_N, :])
+    top = higher
+  }
+
+  // Blocks with keys that some rows do not see.
+  for n in range(edge, last_limit, BLOCK_N) {
     let scores = dot_t(q, K[group, n :+ BLOCK_N, :])
-    let s = where(iota<2>(1, 1, BLOCK_N) + i32(n) < limit, scores, -inf)
+    let s = where(iota<2>(1, 1, BLOCK_N) < limit - i32(n), scores, -inf)
     let higher = max(top, max<over 2>(s))
     let shift = where(higher == -inf, 0.0, higher * factor)
     let p = exp2(s * factor - shift)

@@ -35,7 +35,7 @@ kernel attention(
   var acc: tile<f32>[1, BLOCK_M, D] = 0.0
   for n in range(0, last, BLOCK_N) {
     let scores = dot_t(q, K[group, n :+ BLOCK_N, :])
-    let s = where(iota<2>(1, 1, BLOCK_N) + i32(n) < limit, scores, -inf)
+    let s = where(iota<2>(1, 1, BLOCK_N) < limit - i32(n), scores, -inf)
     let higher = max(top, max<over 2>(s))
     let shift = where(higher == -inf, 0.0, higher * factor)
     let p = exp2(s * factor - shift)

@@ -6,8 +6,9 @@
     tile.load %x[%base] in_bounds [true] vector 4 : memref<?xf32> -> tensor<64xf32>
 
 `in_bounds`: an axis needs no mask if `@aligned` promises whole tiles of it and the slice
-starts at a multiple of its length, or if its extent is a constant and every start that the
-analysis allows leaves the slice inside.
+starts at a multiple of its length; if its extent is a constant and every start that the
+analysis allows leaves the slice inside; or if a loop takes the slice along the axis by its
+length, up to an end such as `N / 64 * 64` that whole tiles reach.
 
 `vector`: so many consecutive elements are aligned as a whole (at most 16 bytes) and all
 inside or all outside. A run (`vector.load`, `vector.store`) gets it as the attribute
@@ -22,7 +23,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from xdsl.context import Context
-from xdsl.dialects import vector
+from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FixedBitwidthType,
@@ -33,7 +34,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i64,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.analysis.ranges import Ranges, analyze
@@ -131,7 +132,44 @@ def stays_inside(mem: SSAValue, axis: int, start: SSAValue, length: int, ranges:
         return facts.low >= 0 and facts.high + length <= extent
     promise = ranges.aligned.get(dim_name_of(mem, axis) or "")
     # Whole tiles: a slice that starts at a multiple of its length is inside or is nowhere.
-    return promise is not None and promise % length == 0 and facts.divisible_by(length)
+    if promise is not None and promise % length == 0 and facts.divisible_by(length):
+        return True
+    return _is_walked_whole(mem, axis, start, length, ranges)
+
+
+def _is_walked_whole(
+    mem: SSAValue, axis: int, start: SSAValue, length: int, ranges: Ranges
+) -> bool:
+    """Whether `start` counts multiples of `length` up to one that the extent reaches."""
+    if not isinstance(start, BlockArgument) or start.index != 0:
+        return False
+    loop = start.block.parent_op()
+    if not isinstance(loop, scf.ForOp) or ranges.of(loop.lb).low < 0:
+        return False
+    steps = (loop.lb, loop.ub, loop.step)
+    if not all(ranges.of(value).divisible_by(length) for value in steps):
+        return False
+    return _is_at_most_extent(loop.ub, mem, axis, ranges)
+
+
+def _is_at_most_extent(value: SSAValue, mem: SSAValue, axis: int, ranges: Ranges) -> bool:
+    """Whether a value is proven to be at most the extent of an axis."""
+    if ranges.of(value).high <= 0:
+        return True
+    match value.owner:
+        case memref.DimOp(source=source, index=index):
+            return source is mem and ranges.of(index).constant == axis
+        case arith.MinSIOp(lhs=lhs, rhs=rhs):
+            return any(_is_at_most_extent(side, mem, axis, ranges) for side in (lhs, rhs))
+        case arith.MaxSIOp(lhs=lhs, rhs=rhs):
+            return all(_is_at_most_extent(side, mem, axis, ranges) for side in (lhs, rhs))
+        case arith.MuliOp(lhs=OpResult(op=arith.DivSIOp(lhs=whole, rhs=by)), rhs=times):
+            # Rounded down to a multiple.
+            same = ranges.of(by).constant == ranges.of(times).constant
+            rounds = same and (ranges.of(by).constant or 0) > 0 and ranges.of(whole).low >= 0
+            return rounds and _is_at_most_extent(whole, mem, axis, ranges)
+        case _:
+            return False
 
 
 class WidthLimit(StrEnum):

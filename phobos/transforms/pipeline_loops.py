@@ -58,7 +58,7 @@ from phobos.layout import contiguous_vector
 from phobos.layout.build import REGISTER
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
-from phobos.transforms.place_tiles import buffer_bytes
+from phobos.transforms.place_tiles import buffer_bytes, last_inside, lives, op_numbers, place
 
 GROUP = "fallback"
 PIPELINE = "phobos.pipeline"
@@ -334,17 +334,22 @@ def _registers(load: tile.LoadOp) -> int:
 def _fitting_stages(
     kernel: gpu.FuncOp, loop: scf.ForOp, staged: Sequence[_Staged], target: Chip
 ) -> int:
-    """As many stages as fit the shared memory beside the kernel's other buffers."""
+    """As many stages as fit the shared memory beside what else is there during the loop."""
     dynamic = DYNAMIC in kernel.attributes
     limit = target.max_dynamic_shared if dynamic else MAX_STATIC_SHARED
     ours = {one.buffer for one in staged}
-    others = sum(
-        buffer_bytes(op.memref)
-        for op in kernel.walk()
-        if isinstance(op, memref.AllocaOp) and tile.is_shared(op.memref) and op not in ours
-    )
-    stage = sum(one.bytes for one in staged)
-    return min(MAX_STAGES, (limit - others) // stage)
+    number = op_numbers(kernel)
+    buffers = lives(kernel, number)
+    life = number[loop], last_inside(loop, number)
+    sizes = {buffer.op: buffer.size for buffer in buffers}
+    for stages in range(MAX_STAGES, 1, -1):
+        for buffer in buffers:
+            if buffer.op in ours:
+                buffer.size = stages * sizes[buffer.op]
+                buffer.start, buffer.end = life
+        if place(buffers) <= limit:
+            return stages
+    return 1
 
 
 # ---- asynchronous copies

@@ -14,7 +14,7 @@ interval comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -72,16 +72,22 @@ def buffer_bytes(value: SSAValue) -> int:
 
 
 def _place(kernel: gpu.FuncOp) -> None:
-    buffers = _lives(kernel)
+    buffers = lives(kernel, op_numbers(kernel))
+    if not buffers:
+        return
+    kernel.attributes[SHARED_BYTES] = IntegerAttr(place(buffers), i64)
+    for buffer in buffers:
+        buffer.op.attributes[OFFSET] = IntegerAttr(buffer.offset, i64)
+
+
+def place(buffers: Sequence[Buffer]) -> int:
+    """Sets the offset of each buffer; returns the bytes that all take together."""
     placed: list[Buffer] = []
     for buffer in sorted(buffers, key=lambda b: (-b.size, b.start)):
         rivals = [other for other in placed if other.overlaps_life(buffer)]
         buffer.offset = _lowest_free(rivals, buffer.size)
-        buffer.op.attributes[OFFSET] = IntegerAttr(buffer.offset, i64)
         placed.append(buffer)
-    if placed:
-        total = max(buffer.offset + buffer.size for buffer in placed)
-        kernel.attributes[SHARED_BYTES] = IntegerAttr(total, i64)
+    return max((buffer.offset + buffer.size for buffer in placed), default=0)
 
 
 def _lowest_free(rivals: list[Buffer], size: int) -> int:
@@ -94,14 +100,19 @@ def _lowest_free(rivals: list[Buffer], size: int) -> int:
     return offset
 
 
-def _lives(kernel: gpu.FuncOp) -> list[Buffer]:
-    number = {op: i for i, op in enumerate(kernel.walk())}
+def op_numbers(kernel: gpu.FuncOp) -> dict[Operation, int]:
+    """The ops of a kernel, numbered in their order; an op comes before what is inside it."""
+    return {op: i for i, op in enumerate(kernel.walk())}
+
+
+def lives(kernel: gpu.FuncOp, number: Mapping[Operation, int]) -> list[Buffer]:
+    """The shared buffers of a kernel, not placed yet, with their lives in `number`s."""
     buffers: list[Buffer] = []
     for op in number:
         if not isinstance(op, memref.AllocaOp) or not tile.is_shared(op.memref):
             continue
         uses = [_visible_from(user, op) for user in _users(op.memref)]
-        ends = [max(number[user], _last_inside(user, number)) for user in uses]
+        ends = [max(number[user], last_inside(user, number)) for user in uses]
         buffers.append(
             Buffer(op, buffer_bytes(op.memref), number[op], max(ends, default=number[op]))
         )
@@ -126,5 +137,6 @@ def _visible_from(user: Operation, alloc: Operation) -> Operation:
     return current
 
 
-def _last_inside(op: Operation, number: dict[Operation, int]) -> int:
+def last_inside(op: Operation, number: Mapping[Operation, int]) -> int:
+    """The number of the last op inside an op, or its own if nothing is inside."""
     return max((number[inner] for inner in op.walk()), default=number[op])
