@@ -14,15 +14,16 @@ from xdsl.dialects import gpu, memref, vector
 from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import analyze
 from phobos.dialects import tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp, StoreReleaseOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import AsyncCopyOp
+from phobos.explain.lanes import Lanes
 from phobos.explain.masks import Limits
 from phobos.explain.records import Banks, Coalesced
-from phobos.explain.strides import LaneSteps
-from phobos.ir.kernel import threads_of
+from phobos.ir.kernel import extent_multiple_of, index_bits_of, threads_of
 from phobos.ir.locations import location_of
 from phobos.layout import contiguous_vector
 from phobos.layout.build import LANE, WARP
@@ -54,11 +55,11 @@ def access_facts(kernel: gpu.FuncOp, limits: Limits) -> dict[Key, Facts]:
     `limits` are what was proven of slices. Of a place that is found twice (a loop that was split)
     the first is told.
     """
-    steps = LaneSteps(analyze(kernel))
-    lanes = min(WARP_LANES, threads_of(kernel))
+    ranges = analyze_ranges(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
+    lanes = Lanes(analyze(kernel), ranges, min(WARP_LANES, threads_of(kernel)))
     found: dict[Key, Facts] = {}
     for op in kernel.walk():
-        facts = _facts(op, steps, lanes, limits)
+        facts = _facts(op, lanes, limits)
         is_shared = facts is not None and facts.banks is not None
         key = key_of(op, writes=isinstance(op, _WRITES), is_shared=is_shared)
         if facts is not None and key is not None:
@@ -89,7 +90,7 @@ _WRITES = (tile.StoreOp, ScatterOp, memref.StoreOp, vector.StoreOp, AtomicOp, Co
 _TileAccess = tile.LoadOp | tile.StoreOp | AsyncCopyOp | GatherOp | ScatterOp
 
 
-def _facts(op: Operation, steps: LaneSteps, lanes: int, limits: Limits) -> Facts | None:
+def _facts(op: Operation, lanes: Lanes, limits: Limits) -> Facts | None:
     match op:
         case tile.LoadOp() | GatherOp():
             return _tile_facts(op, op.result.type, limits)
@@ -98,13 +99,13 @@ def _facts(op: Operation, steps: LaneSteps, lanes: int, limits: Limits) -> Facts
         case AsyncCopyOp():
             return _tile_facts(op, op.tile_type, limits)
         case memref.LoadOp() | memref.StoreOp():
-            return _point_facts(op.memref, op.indices, 1, steps, lanes)
+            return _point_facts(op.memref, op.indices, 1, lanes)
         case AtomicOp() | CompareExchangeOp() | LoadAcquireOp() | StoreReleaseOp():
-            return _point_facts(op.mem, op.indices, 1, steps, lanes)
+            return _point_facts(op.mem, op.indices, 1, lanes)
         case vector.LoadOp():
-            return _run_facts(op, op.base, op.indices, op.result.type, steps, lanes, limits)
+            return _run_facts(op, op.base, op.indices, op.result.type, lanes, limits)
         case vector.StoreOp():
-            return _run_facts(op, op.base, op.indices, op.vector.type, steps, lanes, limits)
+            return _run_facts(op, op.base, op.indices, op.vector.type, lanes, limits)
         case _:
             return None
 
@@ -198,13 +199,19 @@ def _bytes(number: int) -> str:
 
 
 def _point_facts(
-    mem: SSAValue, indices: Sequence[SSAValue], width: int, steps: LaneSteps, lanes: int
+    mem: SSAValue, indices: Sequence[SSAValue], width: int, lanes: Lanes
 ) -> Facts | None:
     assert isinstance(mem.type, MemRefType)
-    stride = _lane_stride(mem, indices, steps)
+    places = _lane_places(mem, indices, lanes)
+    size = _element_bytes(mem.type)
     if tile.is_shared(mem):
-        return None if stride is None else Facts(banks=_banks(stride, mem.type, width, lanes))
-    return Facts(_lane_words(stride, _element_bytes(mem.type), width, lanes), None)
+        return None if places is None else Facts(banks=_banks(places, size, width))
+    if places is None:
+        return Facts(Coalesced("not known how the places of its lanes lie"))
+    if len(set(places)) == 1 and len(places) > 1:
+        sectors = -(-width * size // SECTOR_BYTES)
+        return Facts(Coalesced("all lanes at one place", sectors, sectors))
+    return Facts(_touched([size * place for place in places], width * size))
 
 
 def _run_facts(
@@ -212,44 +219,33 @@ def _run_facts(
     mem: SSAValue,
     indices: Sequence[SSAValue],
     type_: Attribute,
-    steps: LaneSteps,
-    lanes: int,
+    lanes: Lanes,
     limits: Limits,
 ) -> Facts | None:
     assert isinstance(type_, VectorType)
-    facts = _point_facts(mem, indices, type_.get_shape()[-1], steps, lanes)
+    facts = _point_facts(mem, indices, type_.get_shape()[-1], lanes)
     return None if facts is None else Facts(facts.coalesced, limits.narrow(op))
 
 
-def _banks(stride: int, type_: MemRefType, width: int, lanes: int) -> Banks:
+def _banks(places: Sequence[int], size: int, width: int) -> Banks:
     """What single elements or runs cost; a run is accessed as wide as may be."""
-    size = _element_bytes(type_)
     own = min(width * size, MAX_VECTOR_BYTES)
-    places = [lane * stride * size for lane in range(lanes)]
-    ideal = count_wavefronts([lane * own for lane in range(lanes)], own)
-    return Banks(count_wavefronts(places, own), ideal)
+    ideal = count_wavefronts([lane * own for lane in range(len(places))], own)
+    return Banks(count_wavefronts([size * place for place in places], own), ideal)
 
 
-def _lane_stride(mem: SSAValue, indices: Sequence[SSAValue], steps: LaneSteps) -> int | None:
-    """Elements between the places that neighbouring lanes access; None if it is no one number."""
-    total = 0
-    for axis, index in enumerate(indices):
-        step = steps.of(index)
-        if step is None:
+def _lane_places(
+    mem: SSAValue, indices: Sequence[SSAValue], lanes: Lanes
+) -> tuple[int, ...] | None:
+    """Where each lane's element is, from the lowest; None if that is not known."""
+    places = (0,) * lanes.count
+    for index, stride in zip(indices, _strides(mem), strict=True):
+        spread = lanes.of(index)
+        if spread is None:
             return None
-        stride = static_stride(mem, axis)
-        total += step * (_FAR if stride is None else stride)
-    return total
-
-
-def _lane_words(stride: int | None, size: int, width: int, lanes: int) -> Coalesced:
-    if stride is None:
-        return Coalesced("each lane at a place of its own")
-    run = width * size
-    if stride == 0:
-        fewest = -(-run // SECTOR_BYTES)
-        return Coalesced("all lanes at one place", fewest, fewest)
-    return _touched((lane * abs(stride) * size for lane in range(lanes)), run)
+        places = tuple(p + own * stride for p, own in zip(places, spread.own, strict=True))
+    lowest = min(places)
+    return tuple(place - lowest for place in places)
 
 
 def _element_bytes(type_: TensorType | MemRefType) -> int:

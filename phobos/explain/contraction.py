@@ -7,6 +7,7 @@ Reasons are taken before the passes that decide (`reasons`, `plans`), results be
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 from xdsl.dialects import gpu, scf
@@ -59,6 +60,16 @@ def _shape(op: DotOp) -> tuple[int, int, int]:
     return m, n, k
 
 
+def homes(kernel: gpu.FuncOp) -> dict[_Spot, tuple[str, str]]:
+    """Where each product finds its operands, before some are read a step ahead."""
+    found: dict[_Spot, tuple[str, str]] = {}
+    for op in kernel.walk():
+        spot = _spot(op)
+        if isinstance(op, DotOp) and spot is not None:
+            found[spot] = _home(op.a), _home(op.b)
+    return found
+
+
 def plans(kernel: gpu.FuncOp, target: Chip, places: Places) -> dict[_Spot, Pipelining]:
     """How the loads of each product in a loop run ahead, before loops are rewritten."""
     found: dict[_Spot, Pipelining] = {}
@@ -93,6 +104,7 @@ def contractions(
     kernel: gpu.FuncOp,
     why: Mapping[_Spot, Reason],
     ahead: Mapping[_Spot, Pipelining],
+    operands: Mapping[_Spot, tuple[str, str]],
     places: Places,
 ) -> tuple[Contraction, ...]:
     """The products of a kernel in the order of the source, from the IR with layouts."""
@@ -104,9 +116,10 @@ def contractions(
             reason = why.get(spot) if spot is not None else None
             reason = reason or Reason("", _shape(op))
             plan = ahead.get(spot) if spot is not None else None
-            found.setdefault(
-                spot, _contraction(op, op.instruction.data, reason, plan, places.of(op))
-            )
+            made = _contraction(op, op.instruction.data, reason, plan, places.of(op))
+            if spot is not None and spot in operands:
+                made = replace(made, operands=operands[spot])
+            found.setdefault(spot, made)
     return tuple(sorted(found.values(), key=lambda one: order_of(one.place)))
 
 

@@ -39,6 +39,7 @@ class _Notes:
     limits: Limits = field(default_factory=Limits)
     reasons: dict[tuple[int, int], contraction.Reason] = field(default_factory=dict)
     plans: dict[tuple[int, int], Pipelining] = field(default_factory=dict)
+    homes: dict[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
     facts: dict[Key, Facts] = field(default_factory=dict)
 
     def add(self, **fields: object) -> None:
@@ -155,6 +156,7 @@ def _reasons(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
 
 def _plans(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
     notes.plans = contraction.plans(kernel, explainer.target, explainer.places)
+    notes.homes = contraction.homes(kernel)
 
 
 def _tiles(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
@@ -163,7 +165,9 @@ def _tiles(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
     notes.add(
         tiles=register_tiles(kernel, places),
         shared=shared_memory(kernel, explainer.target, places),
-        contractions=contraction.contractions(kernel, notes.reasons, notes.plans, places),
+        contractions=contraction.contractions(
+            kernel, notes.reasons, notes.plans, notes.homes, places
+        ),
     )
 
 

@@ -164,8 +164,8 @@ def _why(
 
 def _range_words(facts: Facts, length: int, extent: int) -> str:
     if facts.low < 0:
-        return "its start may be below 0, for all that is known"
-    return f"its start may be more than {extent - length}, for all that is known"
+        return "the slice may start below 0, as far as is known"
+    return f"the slice may start behind {extent - length}, as far as is known"
 
 
 def masks(limits: Limits, kernel: gpu.FuncOp, places: Places) -> tuple[Mask, ...]:

@@ -14,7 +14,7 @@ from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
 from phobos.dialects.gathering import ViewOp
 from phobos.dialects.scanning import PartialScanOp
 from phobos.dialects.shaping import PartialReduceOp
-from phobos.dialects.staging import StageOp
+from phobos.dialects.staging import AsyncCopyOp, StageOp
 from phobos.explain.places import Places
 from phobos.explain.records import Place, SharedMemory, SharedTile
 from phobos.explain.tiles import element_name
@@ -74,6 +74,9 @@ def _purpose(
     op: memref.AllocaOp, users: list[Operation], places: Places
 ) -> tuple[Place | None, str]:
     """What a buffer is for, and the place of the source that needs it."""
+    copy = next((user for user in users if isinstance(user, AsyncCopyOp)), None)
+    if copy is not None:
+        return places.of(copy), "copied ahead for a product"
     dot = next((user for user in users if isinstance(user, DotOp)), None)
     name = op.memref.name_hint
     if name is not None:

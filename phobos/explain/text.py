@@ -46,7 +46,8 @@ def explanation_text(explanation: Explanation) -> str:
 def _kernel(kernel: Kernel) -> Iterator[str]:
     constants = "".join(f", {name} = {value}" for name, value in kernel.constants)
     line = "" if kernel.place is None else f" (line {kernel.place.line})"
-    yield f"kernel {kernel.name}{line}: {_count(kernel.threads, 'thread')} a CTA{constants}"
+    head = f"kernel {kernel.name}{line}: {_count(kernel.threads, 'thread')} a CTA{constants}"
+    yield from _wrapped(head, 0)
     yield from _section("tiles in registers", (_tiles(one) for one in kernel.tiles))
     yield from _section(_shared_title(kernel.shared), map(_shared, kernel.shared.tiles))
     yield from _section("products of tiles", map(_contraction, kernel.contractions))
@@ -66,7 +67,7 @@ def _section(title: str, items: Iterable[Item]) -> Iterator[str]:
     listed = list(items)
     if not listed:
         return
-    yield f"  {title}"
+    yield from _wrapped(title, 2)
     for first, *others in listed:
         yield from _wrapped(first, 4)
         for other in others:
@@ -239,11 +240,11 @@ def _threads(kernel: Kernel) -> Iterator[Item]:
     found = kernel.variation
     for one in found.splits:
         yield _split(one)
+    if not found.splits:
+        yield ("no branch of the program splits the threads",)
     values = [f"{one.name} ({one.level})" for one in found.values]
     if values:
         yield (f"not the same in every thread: {', '.join(values)}",)
-    if not found.splits:
-        yield ("no branch of the program splits the threads",)
     if kernel.barriers:
         yield (f"{_count(kernel.barriers, 'barrier')} of the CTA in the code",)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import phobos
@@ -104,10 +105,54 @@ def test_the_emulator_counts_what_is_told(example: Example) -> None:
         if counts.sectors and touched:
             told = {one.sectors == one.ideal for one in touched}
             assert (counts.sectors == counts.ideal_sectors) in told
+            if len({(one.sectors, one.ideal) for one in touched}) == 1:
+                # A warp whose lanes are all masked touches nothing.
+                requests, rest = divmod(counts.sectors, touched[0].sectors or 0)
+                assert rest == 0
+                assert 0 < requests <= counts.global_requests
         banks = [one.banks for one in here if one.banks is not None]
         if banks and all(one.banks is not None or one.space != "shared" for one in here):
             free = all(one.passes == one.ideal for one in banks)
             assert free == (counts.passes == counts.ideal_passes)
+
+
+LANES = """\
+kernel lanes(X: tensor<f32>[N], Y: tensor<f32>[N, 16]) {
+  var own: tile<f32>[1024] = 0.0
+  let t = ctx.thread
+  let a = X[t / 4]
+  let b = X[t % 8 * 4 + t / 8 % 4]
+  let c = X[3 * t]
+  own[2 * t] = a
+  barrier()
+  let d = own[t * 32 % 1024]
+  let e = own[t % 32]
+  let f = sum(X[4 * t :+ 4])
+  Y[t, 3] = a + b + c
+  Y[t / 16, t % 16] = d
+  Y[t >> 5, 0] = e
+  Y[256 - t, 1] = f
+}
+"""
+"""One access a line; the first line with one is 2."""
+
+
+def test_lanes_touch_what_is_told() -> None:
+    profile = Profile()
+    x, y = np.ones(1024, np.float32), np.zeros((1024, 16), np.float32)
+    module = phobos.compile(LANES, chip="sm_80", name="program.ph", cache=False)
+    module["lanes"](x, y, grid=1, device=EmulatorDevice(profile=profile))
+    counted = {one.location.line: one for one in profile.lines}
+    told = {one.place.line: one for one in kernel_of(LANES).accesses if one.place is not None}
+    assert sorted(told) == [2, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]
+    for line, one in told.items():
+        counts, places, banks = counted[line], one.coalesced, one.banks
+        if places is not None:
+            assert counts.sectors == counts.global_requests * (places.sectors or 0)
+            assert counts.ideal_sectors == counts.global_requests * (places.ideal or 0)
+        else:
+            assert banks is not None
+            assert counts.passes == counts.shared_requests * banks.passes
 
 
 @pytest.mark.parametrize("name", ["saxpy_fp32", "softmax", "copy2d", "transpose", "layernorm"])
