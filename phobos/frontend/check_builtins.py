@@ -185,7 +185,7 @@ def _where(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
             f"the first argument of `where` is a bool or a tile of bools, not {condition.type}",
             help="compare it, as in `x != 0`",
         )
-    unified = unify(checker, node.span, "`where`", choices)
+    unified = unify(checker, node.span, "`where`", choices, moves=True)
     if unified is None:
         return _poison(node)
     (if_true, if_false), type_ = unified

@@ -238,8 +238,6 @@ def _triangle(keep: BinaryOp) -> Callable[[Checker, ast.Call], Expr]:
             )
         if value is None or is_poison(diagonal):
             return _poison(node)
-        if element_of(value.type).is_float and element_of(value.type).bits == 8:
-            return checker.fail(node.span, f"`{_name(node)}` of {value.type}: convert it first")
         rows, columns = (_coordinate(value, axis, place) for axis in (-2, -1))
         edge = arithmetic(checker, place, node.span, BinaryOp.ADD, rows, diagonal)
         kept = compare(checker, place, node.span, keep, columns, edge)

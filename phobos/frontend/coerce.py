@@ -96,11 +96,12 @@ def spread(expr: Expr, target: ValueType) -> Expr:
 
 
 def unify(
-    checker: Checker, place: Location, what: str, exprs: Sequence[Expr]
+    checker: Checker, place: Location, what: str, exprs: Sequence[Expr], *, moves: bool = False
 ) -> tuple[list[Expr], ValueType] | None:
     """Brings the operands of an operation to one type; None if an error was reported.
 
-    `what` names the operation in messages, as in "`+`".
+    `what` names the operation in messages, as in "`+`". One that `moves` values alone takes those
+    without arithmetic, too.
     """
     if any_poison(exprs):
         return None
@@ -113,7 +114,7 @@ def unify(
             return None
         element = found
     shape = _common_shape(checker, place, what, exprs)
-    if shape is None or not _has_arithmetic(checker, place, what, element, shape):
+    if shape is None or not _has_values(checker, place, what, element, shape, moves=moves):
         return None
     target = with_element(shape, element)
     converted = [convert(checker, expr, element) for expr in exprs]
@@ -140,10 +141,17 @@ def _constants_to_elements(checker: Checker, exprs: Sequence[Expr]) -> list[Expr
     ]
 
 
-def _has_arithmetic(
-    checker: Checker, place: Location, what: str, element: ScalarType, shape: ValueType
+def _has_values(
+    checker: Checker,
+    place: Location,
+    what: str,
+    element: ScalarType,
+    shape: ValueType,
+    *,
+    moves: bool,
 ) -> bool:
-    if element.name in _F8:
+    """Whether there is arithmetic of these elements (or none is meant) in values of this shape."""
+    if element.name in _F8 and not moves:
         checker.error(
             place,
             f"{what}: {element} is a storage format without arithmetic",

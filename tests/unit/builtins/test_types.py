@@ -268,6 +268,34 @@ kernel k(X: tensor<{type_}>[16, 32], W: tensor<f8e4m3>[32, 16], T: tensor<{type_
     check(source, reference, [{}], prepare=prepare, chips=FP8_CHIPS, relative=1e-5, absolute=1e-4)
 
 
+@by_format
+def test_8_bit_floats_are_chosen(type_: str) -> None:
+    source = f"""\
+@launch(64)
+kernel k(X: tensor<{type_}>[16, 16], Y: tensor<{type_}>[16, 16], A: tensor<{type_}>[16, 16],
+         B: tensor<{type_}>[16, 16], C: tensor<{type_}>[16, 16], D: tensor<{type_}>[64]) {{
+  let x = X[:, :]
+  A[:, :] = where(f32(x) > f32(Y[:, :]), x, Y[:, :])
+  B[:, :] = tril(x)
+  C[:, :] = triu(where(iota<0>(16, 16) < 8, x, 1.5), 1)
+  D[ctx.thread] = where(ctx.thread % 2 == 0, X[1, ctx.thread % 16], 0)
+}}
+"""
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        x, y = tensors["X"], tensors["Y"]
+        i = np.arange(64)
+        upper = np.where(np.arange(16)[:, None] < 8, x, 1.5)
+        return {
+            "A": np.where(x > y, x, y),
+            "B": np.tril(x),
+            "C": np.triu(upper, 1),
+            "D": np.where(i % 2 == 0, x[1, i % 16], 0),
+        }
+
+    check(source, reference, [{}], chips=("sm_75", "sm_89"), relative=0, absolute=0)
+
+
 def test_packed_values_in_and_behind_branches() -> None:
     """Halves that one branch takes apart are whole again behind it."""
     source = """\

@@ -66,6 +66,24 @@ def test_page(page: Path, workspace: Path) -> None:
                 pass
 
 
+def test_every_program_of_the_language_page_is_run() -> None:
+    """Behind each program stands Python that launches a kernel of it."""
+    page = ROOT / "docs/language.md"
+    programs = 0
+    for block, following in with_follower(list(blocks_of(page))):
+        if block.kind != "ph":
+            continue
+        programs += 1
+        place = f"language.md:{block.line}"
+        assert following is not None, place
+        assert following.kind == "python", place
+        names = re.findall(r"^kernel (\w+)", block.text, re.MULTILINE)
+        assert all(f'["{name}"](' in following.text for name in names), place
+        for word in ('device="emulator"', "assert "):
+            assert word in following.text, place
+    assert programs >= 15
+
+
 def check_refused(block: Block, following: Block | None, place: str) -> None:
     """The program must be an error, with the message that the page shows."""
     with pytest.raises(phobos.PhobosError) as caught:
