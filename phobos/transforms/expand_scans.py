@@ -9,8 +9,10 @@
     %v = tile.load %b[%c0, %c0] -> tensor<8x4xf32, #Q>      // every thread has all totals
     %s = tile.merge_scan add %v, %p over [1]
 
-A scan that stays within warps is left alone. A scan over threads adds up each warp's lanes,
-passes the warps' totals on in the same way, and adds those of the warps before.
+A scan that stays within warps is left alone. Where a fold of the same tile has its partial results
+in a buffer too, as the sum that a running sum carries on does, the two share one. A scan over
+threads adds up each warp's lanes, passes the warps' totals on in the same way, and adds those of
+the warps before.
 
 Precondition: `ph-assign-layouts`. Postcondition: no scan crosses warps.
 Cost: a few ops for each scan of a tile, about 10 + 3 * warps for one over threads.
@@ -19,7 +21,7 @@ Cost: a few ops for each scan of a tile, about 10 + 3 * warps for one over threa
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, vector
+from xdsl.dialects import arith, gpu, memref, vector
 from xdsl.dialects.builtin import (
     AnyFloat,
     MemRefType,
@@ -65,6 +67,7 @@ class ExpandScansPass(ModulePass):
                     _expand_tile(inner)
                 elif isinstance(inner, collective.ScanOp):
                     _expand_threads(inner, threads)
+            _share_exchanges(kernel)
 
 
 def _expand_tile(op: ScanOp) -> None:
@@ -90,6 +93,41 @@ def _expand_tile(op: ScanOp) -> None:
     everywhere = with_layout(totals_type, gathered)
     buffer = exchange_buffer(gathered, axis)
     through_shared(op, totals.result, buffer, everywhere, [merged])
+
+
+# ---- exchanges of the same partial results
+
+
+def _share_exchanges(kernel: gpu.FuncOp) -> None:
+    """Lets exchanges of equal partial results in one block use the buffer of the first."""
+    first: dict[tuple[object, ...], memref.AllocaOp] = {}
+    for op in list(kernel.walk()):
+        if not isinstance(op, PartialReduceOp):
+            continue
+        store = _only_store(op)
+        buffer = store.mem.owner if store is not None else None
+        if store is None or not isinstance(buffer, memref.AllocaOp):
+            continue
+        key = (op.parent, op.kind, op.value, op.axes, op.result.type, buffer.memref.type)
+        if key not in first:
+            first[key] = buffer
+            continue
+        for old in (store, op):
+            old.detach()
+            old.erase()
+        buffer.memref.replace_all_uses_with(first[key].memref)
+        buffer.detach()
+        buffer.erase()
+
+
+def _only_store(partial: PartialReduceOp) -> tile.StoreOp | None:
+    """The store of partial results into a buffer that holds nothing else."""
+    users = [use.operation for use in partial.result.uses]
+    if len(users) != 1 or not isinstance(users[0], tile.StoreOp):
+        return None
+    store = users[0]
+    others = [use.operation for use in store.mem.uses if use.operation is not store]
+    return store if all(isinstance(other, tile.LoadOp) for other in others) else None
 
 
 # ---- values of threads

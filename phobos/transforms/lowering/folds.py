@@ -65,6 +65,11 @@ def _fold(low: Lowering, op: Operation) -> None:
     plan = plan_reduction(source, op.axes.data)
     if plan.warps and isinstance(op, ReduceOp):
         raise error_at(op, "a fold across warps is expanded by ph-expand-exchanges first")
+    known = low.scan_totals.get((op.parent, op.value, tuple(op.axes.data), op.kind.data))
+    if known is not None:
+        places = register_coordinates(_layout(low, op.result, op))
+        low.set(op.result, *(known[_row(place, op.axes.data)] for place in places))
+        return
     kind = low.kind(op.value.type, op)
     values = _inside(low, op, source, kind)
     if op.kind.data is ReduceKind.COUNT:
@@ -95,6 +100,10 @@ def _fold(low: Lowering, op: Operation) -> None:
         }
     result = _layout(low, op.result, op)
     low.set(op.result, *_spread(op, source, result, folded, first_of))
+
+
+def _row(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(0 if i in axes else coordinate for i, coordinate in enumerate(place))
 
 
 def _spread(

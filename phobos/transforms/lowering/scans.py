@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import collective, ptx, tile
@@ -20,6 +21,7 @@ from phobos.dialects.scanning import MergeScanOp, PartialScanOp, ScanOp
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout
 from phobos.layout.build import REGISTER
+from phobos.layout.overhang import TileLayout
 from phobos.layout.queries import register_coordinates
 from phobos.layout.scan import Scan, Step, plan_scan
 from phobos.transforms.lowering.collectives import combine, member_mask, shuffle
@@ -140,6 +142,13 @@ def _scan(low: Lowering, op: Operation) -> None:
     for step in plan.inside:
         blocks.join(step)
     low.set(op.result, *blocks.results())
+    layout = _layout(op.value, op)
+    assert isinstance(op.value.type, TensorType)
+    if not TileLayout(layout, op.value.type.get_shape()).has_overhang:
+        places = register_coordinates(layout)
+        low.scan_totals[op.parent, op.value, (op.axis,), op.kind.data] = {
+            _row(places[first], op.axis): total for first, total in blocks.totals.items()
+        }
 
 
 def _merge(low: Lowering, op: Operation) -> None:

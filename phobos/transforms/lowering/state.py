@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from phobos.diagnostics import PhobosError
 from phobos.dialects import ptx
+from phobos.dialects.collective import ReduceKind
 from phobos.dialects.ptx import B16, InstructionBuilder
 from phobos.dialects.tile import LayoutAttr
 from phobos.ir.kernel import index_bits_of, threads_of
@@ -38,6 +39,10 @@ class TensorParameter(Record):
     strides: tuple[SSAValue, ...]
 
 
+ScanKey = tuple[Block | None, SSAValue, tuple[int, ...], ReduceKind]
+"""A block, a tile that is folded in it, the axes, and how."""
+
+
 class Lowering:
     """The state of the sweep over one kernel."""
 
@@ -54,6 +59,9 @@ class Lowering:
         self.index_bits = index_bits_of(kernel)
         self.threads = threads_of(kernel)
         self.tensors: dict[SSAValue, TensorParameter] = {}
+        self.scan_totals: dict[ScanKey, dict[tuple[int, ...], SSAValue]] = {}
+        """What the lanes of a warp hold together of a tile that was scanned, by its place on the
+        other axes: a fold of the same tile in the same block needs no more."""
         self._shares: dict[SSAValue, Share] = {}
         self._made: list[list[tuple[Share, str]]] = []
         """For each branch that is being lowered, the forms of shares that it made."""

@@ -17,6 +17,25 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "row", "gpu.known_block_size" = array<i32: 128, 1, 1>} : () -> ()
 
+  // The sum of the same tile reads the pieces' totals from the same buffer.
+  "gpu.func"() <{function_type = (memref<1x512xf32>, memref<1x1xf32>) -> (), kernel}> ({
+  ^bb0(%x: memref<1x512xf32>, %y: memref<1x1xf32>):
+    %c0 = arith.constant 0 : index
+    %t = tile.load %x[%c0, %c0] : memref<1x512xf32> -> tensor<1x512xf32>
+    // CHECK: [[B:%.*]] = memref.alloca() : memref<1x4xf32, {{.*}}, #tile.shared>
+    // CHECK: tile.load [[B]]
+    // CHECK: tile.merge_scan
+    // CHECK-NOT: alloca
+    // CHECK-NOT: tile.partial_reduce
+    // CHECK: [[Q:%.*]] = tile.load [[B]]
+    // CHECK-NEXT: tile.reduce add [[Q]] over [1]
+    %s = tile.scan add %t over [1] : tensor<1x512xf32>
+    tile.store %s, %x[%c0, %c0] : tensor<1x512xf32>, memref<1x512xf32>
+    %u = tile.reduce add %t over [1] : tensor<1x512xf32> -> tensor<1x1xf32>
+    tile.store %u, %y[%c0, %c0] : tensor<1x1xf32>, memref<1x1xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "carried", "gpu.known_block_size" = array<i32: 128, 1, 1>} : () -> ()
+
   // Warps take the other axis where they can: no exchange.
   "gpu.func"() <{function_type = (memref<4x128xf32>) -> (), kernel}> ({
   ^bb0(%x: memref<4x128xf32>):
