@@ -34,7 +34,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i64,
 )
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.analysis.ranges import Ranges, analyze
@@ -163,11 +163,15 @@ def _is_at_most_extent(value: SSAValue, mem: SSAValue, axis: int, ranges: Ranges
             return any(_is_at_most_extent(side, mem, axis, ranges) for side in (lhs, rhs))
         case arith.MaxSIOp(lhs=lhs, rhs=rhs):
             return all(_is_at_most_extent(side, mem, axis, ranges) for side in (lhs, rhs))
-        case arith.MuliOp(lhs=OpResult(op=arith.DivSIOp(lhs=whole, rhs=by)), rhs=times):
+        case arith.MuliOp(lhs=quotient, rhs=times) if isinstance(quotient.owner, arith.DivSIOp):
             # Rounded down to a multiple.
-            same = ranges.of(by).constant == ranges.of(times).constant
-            rounds = same and (ranges.of(by).constant or 0) > 0 and ranges.of(whole).low >= 0
-            return rounds and _is_at_most_extent(whole, mem, axis, ranges)
+            whole, by = quotient.owner.lhs, ranges.of(quotient.owner.rhs).constant
+            rounds = by is not None and by > 0 and ranges.of(times).constant == by
+            return (
+                rounds
+                and ranges.of(whole).low >= 0
+                and _is_at_most_extent(whole, mem, axis, ranges)
+            )
         case _:
             return False
 
