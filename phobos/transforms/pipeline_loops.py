@@ -241,7 +241,8 @@ def _moves_with(load: tile.LoadOp, body: Block) -> bool:
 
 def _reaches_product(load: tile.LoadOp, body: Block) -> bool:
     """Whether an operand of a contraction of the loop is what is loaded or computed from it."""
-    left, seen = [load.result], set[SSAValue]()
+    left: list[SSAValue] = [load.result]
+    seen: set[SSAValue] = set()
     while left:
         value = left.pop()
         if value in seen:
