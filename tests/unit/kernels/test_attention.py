@@ -17,6 +17,7 @@ CASES = [
     ("attention_fp16", "sm_86", 1, 1, 100, 33, 64, True),
     ("attention_fp16", "sm_75", 1, 1, 33, 65, 128, True),
     ("attention_fp16", "sm_89", 2, 2, 100, 1, 32, False),
+    ("attention_fp16", "sm_86", 1, 1, 17, 200, 32, False),  # more blocks than stages
     ("attention_fp16", "sm_120", 4, 2, 7, 100, 80, True),
     ("attention_fp16", "sm_90", 1, 1, 33, 65, 256, True),
     ("attention_bf16", "sm_75", 1, 1, 20, 33, 32, False),
