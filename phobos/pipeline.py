@@ -29,6 +29,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-swizzle-blocks",  # the proofs are made, and follow ctx.block
         "ph-unroll-loops",  # copies what is proven of accesses along
         "ph-select-contraction",  # before layouts, which follow from the instruction
+        "ph-hoist-operands",  # before layouts, as what is staged outside a loop has its own
         "ph-assign-layouts",
         "ph-expand-wmma",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
@@ -57,6 +58,7 @@ _LOCATIONS = {
     "ph-swizzle-blocks": ("swizzle_blocks", "SwizzleBlocksPass"),
     "ph-unroll-loops": ("unroll_loops", "UnrollLoopsPass"),
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
+    "ph-hoist-operands": ("hoist_operands", "HoistOperandsPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
     "ph-expand-wmma": ("expand_wmma", "ExpandWmmaPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),

@@ -38,12 +38,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import elementwise, tile
 from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction, InstructionAttr
 from phobos.dialects.ptx.matrix import MmaShape, WmmaShape
 from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
 from phobos.ir.kernel import index_bits_of, kernels, threads_of
-from phobos.ir.locations import error_at
+from phobos.ir.locations import error_at, location_of
 from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
 from phobos.layout.contraction import THREAD_EDGE, split_warps
@@ -62,6 +63,7 @@ from phobos.transforms.contraction_forms import (
     wmma_for,
 )
 
+GROUP = "fallback"
 TENSORCORE = "phobos.tensorcore"
 _ZERO = IntegerAttr(0, i32)
 
@@ -78,11 +80,24 @@ class SelectContractionPass(ModulePass):
         """Rewrites every kernel of the module."""
         target = chip(self.chip)
         for kernel in kernels(op):
+            told: set[Location | None] = set()
             for inner in list(kernel.walk()):
                 if isinstance(inner, vector.ReductionOp):
                     _to_run_dot(inner)
                 elif isinstance(inner, DotOp) and inner.instruction is None:
-                    _select(inner, kernel, target)
+                    choice = choose(inner, kernel, target)
+                    if choice.name == "fma" and TENSORCORE in kernel.attributes:
+                        _tell_why_not(inner, choice, told)
+                    _select(inner, kernel, choice)
+
+
+def _tell_why_not(op: DotOp, choice: Choice, told: set[Location | None]) -> None:
+    """A warning, one for the copies that a product of the program was made into."""
+    place = location_of(op)
+    if place not in told:
+        told.add(place)
+        message = f"tensor cores are not used for this product: {choice.reason}"
+        tell(Diagnostic.warning(message, place, group=GROUP))
 
 
 # ---- tiles
@@ -155,10 +170,9 @@ def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
     return f"{target.name} has no mma of {names}, which are widened to {form.a}"
 
 
-def _select(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> None:
+def _select(op: DotOp, kernel: gpu.FuncOp, choice: Choice) -> None:
     _, warp_bits = thread_bits(threads_of(kernel))
     m, n = _extents(op.c)[-2:]
-    choice = choose(op, kernel, target)
     form, row = choice.form, choice.row
     for position, axis in ((0, -1), (1, -2)):
         op.operands[position] = _zero_beyond(op, op.operands[position], axis)

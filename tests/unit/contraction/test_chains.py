@@ -181,3 +181,39 @@ def test_broadcast_and_transposed_operands(chip: str) -> None:
     wide = a.astype(np.float32).T
     np.testing.assert_array_equal(c, np.repeat(wide @ b.astype(np.float32), 40, axis=1))
     np.testing.assert_array_equal(d, wide.sum(axis=1, keepdims=True) * r.astype(np.float32))
+
+
+FIXED = """
+@launch(64)
+{attribute}@pipeline
+kernel fixed(A: tensor<f16>[32, 16], B: tensor<f16>[K, N], W: tensor<i8>[16, 16],
+             C: tensor<f32>[32, 16], steps: i32) {{
+  var acc: tile<f32>[32, 16] = 1.0
+  for s in range(0, steps) {{
+    for k in range(0, K, 16) {{
+      let w = f16(W[:, :]) + 0.5
+      acc += dot(A[:, :], B[k :+ 16, 0 :+ 16]) + dot(A[:, :], w)
+    }}
+  }}
+  C[:, :] = acc
+}}
+"""
+
+
+@pytest.mark.parametrize("attribute", ["", "@tensorcore(wmma)\n"])
+@pytest.mark.parametrize(("steps", "k"), [(0, 32), (2, 0), (1, 16), (2, 40)])
+def test_operands_that_a_loop_does_not_change(attribute: str, steps: int, k: int) -> None:
+    """Loaded once, whether the loops run or not."""
+    rng = np.random.default_rng(k)
+    a = rng.integers(-2, 3, (32, 16)).astype(np.float16)
+    b = rng.integers(-2, 3, (k, 16)).astype(np.float16)
+    w = rng.integers(-4, 5, (16, 16)).astype(np.int8)
+    c = np.full((32, 16), np.nan, np.float32)
+    module = phobos.compile(FIXED.format(attribute=attribute), chip="sm_80")
+    module["fixed"](a, b, w, c, steps, grid=1, device="emulator")
+    wide, padded = a.astype(np.float32), np.zeros((-(-k // 16) * 16, 16), np.float32)
+    padded[:k] = b
+    wanted = np.ones((32, 16), np.float32)
+    for first in list(range(0, k, 16)) * steps:
+        wanted += wide @ padded[first : first + 16] + wide @ (w.astype(np.float32) + 0.5)
+    np.testing.assert_array_equal(c, wanted)

@@ -218,6 +218,7 @@ def random_cases(count: int, seed: int = 5) -> list[Case]:
 
 @pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning")
 @pytest.mark.filterwarnings("ignore:.*is not applied to this loop:phobos.PhobosWarning")
+@pytest.mark.filterwarnings("ignore:.*tensor cores are not used:phobos.PhobosWarning")
 @pytest.mark.parametrize("case", random_cases(56), ids=lambda case: "-".join(map(str, case[:2])))
 def test_products_are_exact(case: Case) -> None:
     """Extents below a tile, odd tiles, one row, any number of warps and stages."""
@@ -251,6 +252,7 @@ def _has_ptxas() -> bool:
 
 
 @pytest.mark.skipif(not _has_ptxas(), reason="no ptxas")
+@pytest.mark.filterwarnings("ignore:.*tensor cores are not used:phobos.PhobosWarning")
 @pytest.mark.parametrize("name", PATHS)
 def test_ptxas_takes_every_path(name: str) -> None:
     """Without a warning, on the oldest and the newest chip of the path, and one between."""
@@ -296,6 +298,13 @@ def test_tf32x3_says_which_chip_it_needs() -> None:
         phobos.compile(text, chip="sm_75")
 
 
+def test_what_the_chip_lacks_is_told() -> None:
+    """A warning at the product, and why."""
+    text = source(PATHS["tf32"], (32, 32, 16), 64, 2, "dot")
+    with pytest.warns(phobos.PhobosWarning, match="tensor cores are not used .*sm_75 has no mma"):
+        phobos.compile(text, chip="sm_75", cache=False)
+
+
 def test_wmma_is_for_32_bit_indices() -> None:
     """A clear error at the product, and what to do."""
     text = source(PATHS["wmma f16"], (32, 32, 16), 64, 2, "dot")
@@ -303,6 +312,7 @@ def test_wmma_is_for_32_bit_indices() -> None:
         phobos.compile(text, chip="sm_80", index_bits=64)
 
 
+@pytest.mark.filterwarnings("ignore:.*tensor cores are not used:phobos.PhobosWarning")
 @pytest.mark.parametrize("name", ["f16", "wmma f16", "f64"])
 def test_a_matrix_product_takes_whole_warps(name: str) -> None:
     """Where a warp lacks lanes there are multiply-adds."""
