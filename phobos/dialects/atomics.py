@@ -188,7 +188,7 @@ class StoreReleaseOp(IRDLOperation):
 
 @irdl_op_definition
 class GridBarrierOp(IRDLOperation):
-    """Waits for all CTAs of a one-dimensional grid, which must all be running.
+    """Waits for all CTAs of the grid, which must all be running.
 
     `state` has at least two elements, zero before the first launch: how many CTAs have come,
     and how often all had.

@@ -7,6 +7,7 @@ it if the element is still what it was computed from.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from xdsl.ir import Operation, SSAValue
 
@@ -177,7 +178,11 @@ def _grid_barrier(low: Lowering, op: Operation) -> None:
     build.at(count)
     round_ = build.emit(ptx.LdOp, "relaxed.gpu.global.b32", state.base, offset=_ROUND, result=B32)
     before = build.emit(ptx.AtomOp, "acq_rel.gpu.global.add.u32", state.base, 1, offset=_ARRIVED)
-    others = build.emit(ptx.SubOp, "s32", build.sreg("nctaid.x"), 1)
+    ctas = reduce(
+        lambda a, b: build.emit(ptx.MulOp, "lo.s32", a, b),
+        (build.sreg(f"nctaid.{axis}") for axis in "xyz"),
+    )
+    others = build.emit(ptx.SubOp, "s32", ctas, 1)
     is_last = build.emit(ptx.SetpOp, "eq.b32", before, others)
     build.cond_bra(is_last, last, wait)
     build.at(last)

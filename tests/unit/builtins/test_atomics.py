@@ -200,6 +200,35 @@ def test_the_grid_waits() -> None:
     )
 
 
+def test_a_grid_of_three_dimensions_waits() -> None:
+    source = """\
+@persistent
+@launch(32)
+kernel k(Parts: tensor<i32>[4], Y: tensor<i32>[4], state: tensor<i32>[2]) {
+  let own = (ctx.block.z * ctx.blocks.y + ctx.block.y) * ctx.blocks.x + ctx.block.x
+  if ctx.thread == 0 { Parts[own] = i32(own) }
+  grid_barrier(state)
+  if ctx.thread == 0 { Y[own] = Parts[3 - own] }
+}
+"""
+
+    def prepare(tensors: Arrays) -> None:
+        tensors["state"][...] = 0
+
+    check(
+        source,
+        lambda *_: {
+            "Parts": np.arange(4),
+            "Y": np.arange(4)[::-1],
+            "state": np.array([0, 1]),
+        },
+        [{}],
+        grid=(1, 2, 2),
+        prepare=prepare,
+        chips=("sm_80",),
+    )
+
+
 def test_the_race_check_misses_a_grid_barrier() -> None:
     def prepare(tensors: Arrays) -> None:
         tensors["state"][...] = 0
