@@ -10,9 +10,10 @@ from xdsl.ir import Operation
 
 from phobos.dialects import ptx
 from phobos.dialects.ptx.instruction import Instruction
+from phobos.explain.banks import BufferCost
 from phobos.explain.coalescing import Facts, Key, key_of
 from phobos.explain.places import Places, order_of
-from phobos.explain.records import Access
+from phobos.explain.records import Access, Banks
 
 _VERBS: dict[type[Operation], str] = {
     ptx.LdOp: "load",
@@ -70,9 +71,15 @@ def _access(group: _Group, facts: Mapping[Key, Facts], places: Places) -> Access
         group.count,
         group.guarded,
         None if known is None else known.coalesced,
-        None if known is None else known.banks,
+        None if known is None else _banks(op, known.banks),
         None if known is None or size >= 16 else known.narrow,
     )
+
+
+def _banks(op: Instruction, cost: BufferCost | None) -> Banks | None:
+    if cost is None:
+        return None
+    return cost.matrix if isinstance(op, ptx.LdmatrixOp) else cost.plain
 
 
 def _fills(op: Instruction) -> bool:

@@ -18,21 +18,20 @@ from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import analyze
 from phobos.dialects import tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp, StoreReleaseOp
+from phobos.dialects.contraction import DotOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import AsyncCopyOp
+from phobos.explain.banks import BufferCost, buffer_cost, lane_cost, operand_cost, worse
 from phobos.explain.lanes import Lanes
 from phobos.explain.masks import Limits
-from phobos.explain.records import Banks, Coalesced
+from phobos.explain.records import Coalesced
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, threads_of
 from phobos.ir.locations import location_of
 from phobos.layout import contiguous_vector
 from phobos.layout.build import LANE, WARP
-from phobos.layout.exchange import best_access
 from phobos.layout.linear import LinearLayout
 from phobos.layout.queries import SECTOR_BYTES
-from phobos.layout.shared import count_wavefronts
 from phobos.record import Record, record
-from phobos.targets.ptx.chips import WARP_LANES
 from phobos.transforms.analyze_extents import MAX_VECTOR_BYTES
 from phobos.transforms.lowering.addresses import static_stride
 
@@ -46,7 +45,7 @@ class Facts(Record):
 
     coalesced: Coalesced | None = None
     narrow: str | None = None
-    banks: Banks | None = None
+    banks: BufferCost | None = None
 
 
 def access_facts(kernel: gpu.FuncOp, limits: Limits) -> dict[Key, Facts]:
@@ -56,7 +55,7 @@ def access_facts(kernel: gpu.FuncOp, limits: Limits) -> dict[Key, Facts]:
     the first is told.
     """
     ranges = analyze_ranges(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
-    lanes = Lanes(analyze(kernel), ranges, min(WARP_LANES, threads_of(kernel)))
+    lanes = Lanes(analyze(kernel), ranges, threads_of(kernel))
     found: dict[Key, Facts] = {}
     for op in kernel.walk():
         facts = _facts(op, lanes, limits)
@@ -71,12 +70,8 @@ def access_facts(kernel: gpu.FuncOp, limits: Limits) -> dict[Key, Facts]:
 def _worse(known: Facts, other: Facts) -> Facts:
     """Of two accesses of one place the one with more conflicts, or that of which more is known."""
     if known.banks is not None and other.banks is not None:
-        return max(known, other, key=_conflicts)
+        return Facts(banks=worse(known.banks, other.banks))
     return other if known.coalesced is None else known
-
-
-def _conflicts(facts: Facts) -> float:
-    return 0 if facts.banks is None else facts.banks.passes / facts.banks.ideal
 
 
 def key_of(op: Operation, *, writes: bool, is_shared: bool) -> Key | None:
@@ -96,6 +91,8 @@ def _facts(op: Operation, lanes: Lanes, limits: Limits) -> Facts | None:
             return _tile_facts(op, op.result.type, limits)
         case tile.StoreOp() | ScatterOp():
             return _tile_facts(op, op.value.type, limits)
+        case DotOp():
+            return Facts(banks=operand_cost(op, lanes.threads))
         case AsyncCopyOp():
             return _tile_facts(op, op.tile_type, limits)
         case memref.LoadOp() | memref.StoreOp():
@@ -124,8 +121,8 @@ def _tile_facts(op: _TileAccess, type_: Attribute, limits: Limits) -> Facts | No
         return None
     layout, size = encoding.data, _element_bytes(type_)
     if tile.is_shared(op.mem):
-        _, cost = best_access(layout, tile.shared_layout_of(op.mem), size)
-        return Facts(banks=Banks(cost.wavefronts, cost.ideal))
+        assert isinstance(op, tile.LoadOp | tile.StoreOp)
+        return Facts(banks=buffer_cost(op))
     proven = op.vector.value.data if op.vector is not None else 1
     own = contiguous_vector(layout, layout.rank - 1)
     width = min(proven, own, MAX_VECTOR_BYTES // size)
@@ -205,7 +202,7 @@ def _point_facts(
     places = _lane_places(mem, indices, lanes)
     size = _element_bytes(mem.type)
     if tile.is_shared(mem):
-        return None if places is None else Facts(banks=_banks(places, size, width))
+        return None if places is None else Facts(banks=lane_cost(places, size, width))
     if places is None:
         return Facts(Coalesced("not known how the places of its lanes lie"))
     if len(set(places)) == 1 and len(places) > 1:
@@ -225,13 +222,6 @@ def _run_facts(
     assert isinstance(type_, VectorType)
     facts = _point_facts(mem, indices, type_.get_shape()[-1], lanes)
     return None if facts is None else Facts(facts.coalesced, limits.narrow(op))
-
-
-def _banks(places: Sequence[int], size: int, width: int) -> Banks:
-    """What single elements or runs cost; a run is accessed as wide as may be."""
-    own = min(width * size, MAX_VECTOR_BYTES)
-    ideal = count_wavefronts([lane * own for lane in range(len(places))], own)
-    return Banks(count_wavefronts([size * place for place in places], own), ideal)
 
 
 def _lane_places(

@@ -41,7 +41,12 @@ class Lanes(Record):
 
     uniformity: Uniformity
     ranges: Ranges
-    count: int = WARP_LANES
+    threads: int
+
+    @property
+    def count(self) -> int:
+        """Lanes of the first warp."""
+        return min(self.threads, WARP_LANES)
 
     def of(self, value: SSAValue) -> Spread | None:
         """How a value is spread; None if that is not known."""

@@ -209,7 +209,7 @@ class Addresses:
         return self.low.build.emit(ptx.ShlOp, "b64", rows, bit) if bit else rows
 
 
-def _is_whole_buffer(mem: SSAValue, indices: Sequence[SSAValue], moved: Attribute) -> bool:
+def is_whole_buffer(mem: SSAValue, indices: Sequence[SSAValue], moved: Attribute) -> bool:
     """Whether an access moves all of a shared buffer, so that bits of offsets do for addresses.
 
     The buffer then has a layout of its own or is row-major over powers of two.
@@ -232,7 +232,7 @@ def _is_zero(index: SSAValue) -> bool:
 
 def _load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.LoadOp)
-    if _is_whole_buffer(op.mem, op.indices, op.result.type):
+    if is_whole_buffer(op.mem, op.indices, op.result.type):
         layout, kind = _layout(op, op.result.type), low.kind(op.result.type, op)
         low.set_share(op.result, load_shared(low, op.mem, layout, kind, _constants(op)))
         return
@@ -264,7 +264,7 @@ def _constants(op: tile.LoadOp) -> list[int]:
 
 def _store(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.StoreOp)
-    if _is_whole_buffer(op.mem, op.indices, op.value.type):
+    if is_whole_buffer(op.mem, op.indices, op.value.type):
         layout, kind = _layout(op, op.value.type), low.kind(op.value.type, op)
         store_shared(low, op.mem, layout, kind, op.value)
         return

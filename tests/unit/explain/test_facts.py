@@ -23,6 +23,7 @@ from phobos.explain.data import explanation_json
 from phobos.explain.records import Explanation, Kernel
 from phobos.explain.text import explanation_text
 from phobos.runtime.emulator_device import EmulatorDevice
+from phobos.runtime.inputs import make_inputs
 from phobos.targets.ptx.chips import CHIPS
 from phobos.transforms.infer_uniformity import InferUniformityPass
 from tests.support.cases import run_case
@@ -114,6 +115,25 @@ def test_the_emulator_counts_what_is_told(example: Example) -> None:
         if banks and all(one.banks is not None or one.space != "shared" for one in here):
             free = all(one.passes == one.ideal for one in banks)
             assert free == (counts.passes == counts.ideal_passes)
+
+
+@pytest.mark.parametrize("name", ["gemm_fp64", "gemm_tf32", "gemm_fp16"])
+def test_the_banks_of_products_are_as_told(name: str) -> None:
+    text = (EXAMPLES.parent / f"phobos/kernels/{name}.ph").read_text()
+    module = phobos.compile(text, chip="sm_80", name="program.ph", cache=False)
+    (kernel,) = module.contract.kernels
+    given = make_inputs(
+        kernel, dims={"M": 64, "N": 64, "K": 32}, scalars={"alpha": 1, "beta": 0}, files={}, seed=0
+    )
+    profile = Profile()
+    values = {name: value.value for name, value in given.values.items()}
+    module[kernel.name](**values, device=EmulatorDevice(profile=profile))
+    reads = [one for one in kernel_of(text).accesses if one.space == "shared"]
+    banks = [one.banks for one in reads if one.banks is not None]
+    assert len(banks) == len(reads)
+    is_free = all(one.passes == one.ideal for one in banks)
+    assert is_free == (profile.total.passes == profile.total.ideal_passes)
+    assert is_free == (name == "gemm_fp16")
 
 
 LANES = """\
