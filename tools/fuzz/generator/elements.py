@@ -27,7 +27,7 @@ class Operand(Protocol):
     A second operand may be one that is broadcast to that shape.
     """
 
-    def __call__(self, type_: str, *, is_second: bool = False) -> Term:
+    def __call__(self, wanted: str, /, *, is_second: bool = False) -> Term:
         """An expression."""
         ...
 
