@@ -107,11 +107,8 @@ class Elements:
             return joined(f"({left.text} / {below})", type_, shape, left, right)
         op = writer.pick(("/", "%"))
         if writer.chance(0.4):
-            divisor = Term(str(writer.pick((1, 2, 3, 4, 5, 7, 8, 10, 16, 100))), type_)
-            if type_.startswith("i") and type_ != INDEX and writer.chance(0.3):
-                divisor = Term(f"(-{divisor.text})", type_)
-            return joined(f"({left.text} {op} {divisor.text})", type_, shape, left)
-        right = operand(type_, is_second=True)
+            return joined(f"({left.text} {op} {writer.divisor(type_)})", type_, shape, left)
+        right = operand(type_)
         # What a division by 0 gives is not said; by a constant 0 it is an error.
         below = f"({right.text} | 1)" if shape is None or writer.chance(0.9) else right.text
         return joined(f"({left.text} {op} {below})", type_, shape, left, right)
@@ -128,7 +125,7 @@ class Elements:
         if type_ == INDEX or writer.chance(0.5):
             count = writer.random.randrange(min(width, 3) if type_ == INDEX else width)
             return joined(f"({left.text} {op} {count})", type_, shape, left)
-        right = operand(type_, is_second=True)
+        right = operand(type_)
         # A count of the width or more is an error where it is constant.
         is_masked = shape is None or writer.chance(0.6)
         count = f"({right.text} & {width - 1})" if is_masked else right.text
@@ -174,6 +171,10 @@ class Elements:
 
     def _smooth(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
         value = operand(type_)
+        if self.writer.chance(0.1):
+            power = operand(type_, is_second=True)
+            text = f"pow(abs({value.text}) + 0.5, {power.text})"
+            return _rough(joined(text, type_, shape, value, power))
         name = self.writer.pick(_SMOOTH)
         inside = value.text
         if name in ("log", "log2", "sqrt", "rsqrt") and self.writer.chance(0.8):
@@ -206,6 +207,8 @@ class Elements:
     def _compare(self, type_: str, shape: Shape | None, operand: Operand) -> Term:
         writer = self.writer
         element = writer.number(NUMBERS)
+        if shape is None and writer.chance(0.25):
+            element = INDEX
         left, right = operand(element), self.other(element, operand)
         term = joined(
             f"({left.text} {writer.pick(_COMPARISONS)} {right.text})", BOOL, shape, left, right

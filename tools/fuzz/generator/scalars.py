@@ -31,6 +31,7 @@ _CONTEXT = {
     "ctx.thread": VARYING,
     "ctx.lane": VARYING,
 }
+_DIVISORS = (1, 2, 3, 4, 7, 8, 10, 31, 32, 33)
 _FOLDS = ("sum", "prod", "max", "min", "scan")
 _SHUFFLES = ("shuffle", "shuffle_xor", "shuffle_up", "shuffle_down")
 
@@ -135,9 +136,11 @@ class Scalars(Elements):
                 op, right = writer.pick(("+", "-")), self.value(INDEX, depth - 1, level)
                 return joined(f"({left.text} {op} {right.text})", INDEX, None, left, right)
             case 1:
-                return joined(f"({left.text} * {writer.pick((2, 3, 5))})", INDEX, None, left)
+                factor = writer.pick((2, 3, 5, -1, 32))
+                return joined(f"({left.text} * {factor})", INDEX, None, left)
             case 2:
-                op, number = writer.pick(("/", "%", "&", ">>")), writer.pick((1, 2, 3, 4, 7, 8))
+                op = writer.pick(("/", "%", "&", ">>"))
+                number = writer.pick((1, 2, 3, 4, 7, 8, 10, 31) if op == ">>" else _DIVISORS)
                 return joined(f"({left.text} {op} {number})", INDEX, None, left)
             case 3:
                 name, right = writer.pick(("min", "max")), self.value(INDEX, depth - 1, level)

@@ -250,6 +250,11 @@ class TileProgram:
         step = writer.pick((1, 2, 4, 4, 8, 8, 16))
         rank = writer.pick((1, 2, 2, 2))
         shape = random_shape(writer, rank)
+        depth = writer.pick((0, 0, 1))
+        if rank == 2 and writer.chance(0.3):
+            # What tensor cores multiply.
+            shape, step = (writer.pick((8, 16, 32)), writer.pick((8, 16))), writer.pick((8, 16, 32))
+            type_, depth = writer.pick(("f32", "f32", "i32", "f64")), 0
         axis = writer.random.randrange(rank)
         start = "0" if writer.chance(0.8) else str(writer.pick((1, 2, step)))
         is_product = rank == 2 and type_ in ("i32", "f32", "f64") and writer.chance(0.6)
@@ -263,9 +268,9 @@ class TileProgram:
             stop = str(writer.random.randint(1, 20))
         writer.walks[counter] = step
         if is_product:
-            value = self.tiles.product(type_, shape, step, 1)
+            value = self.tiles.product(type_, shape, step, depth)
         else:
-            value = self.tiles.value(type_, (*shape[:axis], step, *shape[axis + 1 :]), 1)
+            value = self.tiles.value(type_, (*shape[:axis], step, *shape[axis + 1 :]), depth)
             name = "sum" if type_ in INTEGERS or value.is_whole else writer.pick(("max", "min"))
             value = replace(value, text=f"{name}<over {axis}>({value.text})", size=None)
         del writer.walks[counter]

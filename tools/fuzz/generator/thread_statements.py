@@ -15,6 +15,7 @@ from tools.fuzz.generator.terms import (
     UNIFORM,
     VARYING,
     WARP,
+    WHOLE_LIMITS,
     Term,
     Variable,
 )
@@ -191,9 +192,13 @@ class ThreadProgram:
         writer = self.writer
         type_ = writer.pick((*_ATOMIC_TYPES, "f32", "f16", "f64", "bf16"))
         names = _ATOMICS if type_ in INTEGERS else ("atomic_max", "atomic_min")
+        many = 8 * writer.threads * writer.grid[0] * writer.grid[1]
         value = self.scalars.value(type_, 2, VARYING)
         if not value.is_exact:
             return
+        limit = WHOLE_LIMITS.get(type_, 0)
+        if value.size is not None and value.size * many + 4 <= limit:
+            names = ("atomic_add",)
         extent = writer.random.randint(1, 9)
         tensor = writer.tensor("a", type_, (extent,), "whole", is_input=False)
         place = self.scalars.inside(extent, 1, VARYING)
@@ -218,6 +223,9 @@ class ThreadProgram:
         own, count = self._own()
         length = writer.pick((1, 2, 3, 4, 4, 8))
         runs = Runs(writer, self.scalars, length, own, count)
+        if writer.chance(0.2):
+            self._bytes(runs)
+            return
         type_ = writer.number(NUMBERS)
         value = runs.value(type_, writer.pick((0, 1, 1, 2)))
         if writer.chance(0.5):
@@ -232,3 +240,13 @@ class ThreadProgram:
             return
         tensor = writer.tensor("o", type_, (count * length,), "whole", is_input=False)
         writer.line(f"store({runs.place(tensor)}, {value.text})")
+
+    def _bytes(self, runs: Runs) -> None:
+        """A sum of products of bytes, or bytes packed into words."""
+        writer = self.writer
+        kinds = ("i8", "u8")
+        left, right = (runs.read(writer.pick(kinds)) for _ in range(2))
+        text = f"sum(i32({left.text}) * i32({right.text}))"
+        if runs.length == 4 and writer.chance(0.5):
+            text = f"dp4a(word({left.text}), word({right.text}), {writer.literal('i8').text})"
+        writer.declare(Term(text, "i32", None, VARYING), is_mutable=writer.chance(0.5))

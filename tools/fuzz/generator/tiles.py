@@ -21,7 +21,7 @@ from tools.fuzz.generator.terms import (
 from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import BOOL, is_float
 
-EXTENTS = (1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16, 16, 17, 32)
+EXTENTS = (1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16, 16, 17, 32, 33, 64, 128)
 
 
 def random_shape(writer: Writer, rank: int) -> Shape:

@@ -43,7 +43,7 @@ class Writer:
         self.lines: list[str] = []
         self.variables: list[Variable] = []
         self.flow = UNIFORM
-        self.most_elements = self.pick((16, 48, 64, 64, 64, 256))
+        self.most_elements = self.pick((16, 32, 48, 64, 64, 64, 64, 256, 512))
         """How many elements a tile has at most."""
         self.multiple = self.pick((1, 1, 1, 4, 8, 16))
         """What divides the extents of tensors."""
@@ -206,6 +206,8 @@ class Writer:
         if self.chance(0.7) or type_ in BYTES:
             number = self.random.randint(-4, 4)
             return Term(str(number) if number >= 0 else f"({number})", type_, size=4.0)
+        if self.chance(0.1):
+            return Term(self.pick(("inf", "(-inf)", "nan", "(1.0 / 4)", "(0.1 * 3)")), type_)
         return Term(self.pick(("0.5", "1.5", "0.1", "3e-3", "(-2.25)", "100.0")), type_)
 
     def _whole(self, type_: str) -> str:
@@ -213,7 +215,34 @@ class Writer:
         if self.chance(0.8) or type_ == INDEX:
             low, high = max(low, -3), 9
         number = self.pick((low, high, self.random.randint(low, high), 1, 2))
+        if low < number < high and self.chance(0.1):
+            return self._folded(number)
         return str(number) if number >= 0 else f"({number})"
+
+    def _folded(self, number: int) -> str:
+        """An integer as an expression of literals, which only the compiler works out."""
+        other = self.random.randint(1, 9)
+        sign = "-" if number < 0 else ""
+        return self.pick(
+            (
+                f"({number} + {other} - {other})",
+                f"({sign}{abs(number) * other + self.random.randrange(other)} / {other})",
+                f"({number} * {other} / {other})",
+                f"(({number} << 1) >> 1)",
+                f"(~(~({number})))",
+                f"({number} ^ {other} ^ {other})",
+            )
+        )
+
+    def divisor(self, type_: str) -> str:
+        """A literal to divide by: often near a power of two."""
+        low, high = integer_limits("i8" if type_ == INDEX else type_)
+        power = 1 << self.random.randrange(high.bit_length())
+        number = self.pick((self.random.randint(1, 12), power, power + 1, power - 1, high, 10, 100))
+        number = max(1, min(number, high))
+        if low < 0 and self.chance(0.25):
+            return f"(-{number})" if self.chance(0.8) else f"({low})"
+        return str(number)
 
     def compound(self, type_: str) -> str:
         """A compound assignment that takes no number but a literal."""
