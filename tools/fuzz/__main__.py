@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="processes to run them in")
     parser.add_argument("--device", choices=("emulator", "cuda"), default="emulator")
     parser.add_argument("--chip", choices=CHIPS, help="one chip; by default they take turns")
+    parser.add_argument("--large", action="store_true", help="programs of many statements")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false", help="as they are")
     parser.add_argument("--progress", action="store_true", help="say how far it is")
     return parser
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _outcomes(seeds: Sequence[int], options: argparse.Namespace) -> Iterator[tuple[int, Outcome]]:
     jobs = [
-        (seeds[start : start + _CHUNK], options.chip, options.device)
+        (seeds[start : start + _CHUNK], options.chip, options.device, options.large)
         for start in range(0, len(seeds), _CHUNK)
     ]
     if options.jobs <= 1:
@@ -59,20 +60,20 @@ def _outcomes(seeds: Sequence[int], options: argparse.Namespace) -> Iterator[tup
             yield from chunk
 
 
-def run_chunk(job: tuple[Sequence[int], str | None, str]) -> list[tuple[int, Outcome]]:
+def run_chunk(job: tuple[Sequence[int], str | None, str, bool]) -> list[tuple[int, Outcome]]:
     """The outcomes of some seeds."""
-    seeds, chip, device = job
+    seeds, chip, device, is_large = job
     # A program makes much garbage in cycles; looking for it all the time costs a tenth.
     gc.disable()
     try:
-        return [(seed, judge(generate(seed, chip), device)) for seed in seeds]
+        return [(seed, judge(generate(seed, chip, is_large=is_large), device)) for seed in seeds]
     finally:
         gc.enable()
         gc.collect()
 
 
 def _report(seed: int, outcome: Outcome, options: argparse.Namespace) -> None:
-    case = generate(seed, options.chip)
+    case = generate(seed, options.chip, is_large=options.large)
     print(f"--- seed {seed}, {case.chip}, grid {case.grid}: {outcome.verdict}")
     print(case.source)
     print(outcome.detail, flush=True)

@@ -34,12 +34,12 @@ class Case:
     check_bounds: bool = False
 
 
-def generate(seed: int, chip: str | None = None) -> Case:
+def generate(seed: int, chip: str | None = None, *, is_large: bool = False) -> Case:
     """The program of a seed; the same one on every machine."""
     choose = np.random.default_rng([seed, 7])
     threads = int(choose.choice(_THREADS))
     grid = (int(choose.integers(1, 4)), int(choose.integers(1, 3)))
-    writer = Writer(seed, threads, grid)
+    writer = Writer(seed, threads, grid, is_large=is_large)
     is_tile = bool(choose.random() < 0.6)
     program = TileProgram(writer) if is_tile else ThreadProgram(writer)
     program.write()

@@ -43,8 +43,9 @@ class TileProgram:
         if writer.chance(0.2):
             shape = None if writer.chance(0.3) else writer.pick(self.shapes)
             write_function(writer, self.scalars, self.tiles, shape)
-        is_large = writer.chance(0.02)
-        count, nesting = (5, 2) if is_large else (writer.pick((1, 1, 2, 2)), writer.pick((0, 1)))
+        count, nesting = (
+            (6, 2) if writer.is_large else (writer.pick((1, 1, 2, 2)), writer.pick((0, 1)))
+        )
         self.statements(count, nesting)
         shaped = [v for v in self.writer.variables if v.term.shape is not None]
         for variable in shaped[-writer.random.randint(1, MOST_STORES) :]:

@@ -42,8 +42,7 @@ class ThreadProgram:
         if writer.chance(0.25):
             write_function(writer, self.scalars, Tiles(writer, self.scalars), None)
         self._declare(0)
-        is_large = writer.chance(0.02)
-        count, nesting = (5, 2) if is_large else (writer.pick((1, 1, 2, 2)), 1)
+        count, nesting = (6, 2) if writer.is_large else (writer.pick((1, 1, 2, 2)), 1)
         self.statements(count, nesting)
         for variable in writer.variables[-writer.random.randint(1, MOST_RESULTS) :]:
             self._result(variable.term)

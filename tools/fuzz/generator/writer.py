@@ -32,7 +32,9 @@ MAX_TENSORS = 8
 class Writer:
     """The state of a program under construction."""
 
-    def __init__(self, seed: int, threads: int, grid: tuple[int, int]) -> None:
+    def __init__(
+        self, seed: int, threads: int, grid: tuple[int, int], *, is_large: bool = False
+    ) -> None:
         self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
         self.threads, self.grid = threads, grid
@@ -43,7 +45,11 @@ class Writer:
         self.lines: list[str] = []
         self.variables: list[Variable] = []
         self.flow = UNIFORM
+        self.is_large = is_large or self.chance(0.02)
+        """Whether the program has many statements."""
         self.most_elements = self.pick((16, 32, 48, 64, 64, 64, 64, 256, 512))
+        if is_large:
+            self.most_elements = self.pick((64, 256, 512, 1024))
         """How many elements a tile has at most."""
         self.multiple = self.pick((1, 1, 1, 4, 8, 16))
         """What divides the extents of tensors."""
