@@ -14,6 +14,7 @@ from tools.fuzz.generator.terms import (
     NUMBERS,
     UNIFORM,
     VARYING,
+    Region,
     Shape,
     Term,
     Variable,
@@ -22,6 +23,8 @@ from tools.fuzz.generator.tiles import Tiles, random_shape
 from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import BOOL, INDEX, is_float
 
+_SIZES = ((1, 0), (1, 1), (2, 0), (2, 1))
+"""How many statements a program has, and how deep they nest."""
 _COMPOUND = ("+=", "-=", "*=")
 MOST_STORES = 2
 
@@ -43,9 +46,9 @@ class TileProgram:
         if writer.chance(0.2):
             shape = None if writer.chance(0.3) else writer.pick(self.shapes)
             write_function(writer, self.scalars, self.tiles, shape)
-        count, nesting = (
-            (6, 2) if writer.is_large else (writer.pick((1, 1, 2, 2)), writer.pick((0, 1)))
-        )
+        count, nesting = (6, 2) if writer.is_large else writer.pick(_SIZES)
+        if writer.chance(0.25):
+            self.add_region()
         self.statements(count, nesting)
         shaped = [v for v in self.writer.variables if v.term.shape is not None]
         for variable in shaped[-writer.random.randint(1, MOST_STORES) :]:
@@ -75,6 +78,8 @@ class TileProgram:
             rules += [self._if, self._for, self._while, self._walk, self._walk]
         if nesting > 0 or self.writer.chance(0.3):
             rules += [self._scatter, self._pieces]
+        if self.writer.regions:
+            rules += [self._write_region] * 4
         self.writer.pick(rules)(nesting)
 
     # Parts ---------------------------------------------------------------------------------------
@@ -302,6 +307,26 @@ class TileProgram:
             writer.line(f"{name}[{', '.join(parts)}] = {value.text}")
             is_exact = is_exact and value.is_exact
         writer.variables.append(Variable(Term(name, type_, shape, is_exact=is_exact), True))
+
+    def add_region(self) -> None:
+        """A tensor that the program reads and writes, each CTA a part of its own."""
+        writer = self.writer
+        shape = tuple(max(2, extent + writer.pick((0, 1, 4))) for extent in self.shapes[0])
+        count = writer.grid[0] * writer.grid[1]
+        extents = (max(1, count * shape[0] - writer.pick((0, 0, 1))), *shape[1:])
+        tensor = writer.tensor("m", writer.number(), extents, "whole", is_input=False)
+        base = f"(ctx.block.x * ctx.blocks.y + ctx.block.y) * {shape[0]}"
+        writer.regions.append(Region(tensor, base, shape))
+
+    def _write_region(self, nesting: int) -> None:
+        """A slice of a tensor that other slices of it may be read into."""
+        writer = self.writer
+        region = writer.pick(writer.regions)
+        shape = tuple(writer.random.randint(1, extent) for extent in region.shape)
+        value = self.tiles.value(region.tensor.type, shape, writer.pick((0, 1, 1, 2)))
+        if value.is_exact:
+            op = "=" if writer.chance(0.7) else "+="
+            writer.line(f"{self.tiles.region_slice(region, shape)} {op} {value.text}")
 
     def _scatter(self, nesting: int) -> None:
         """Rows that are written by number, each once; some lie outside."""

@@ -92,6 +92,15 @@ class TensorParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A tensor of which each CTA reads and writes rows of its own, from `base` on."""
+
+    tensor: TensorParameter
+    base: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarParameter:
     """A number that the kernel takes."""
 

@@ -16,6 +16,7 @@ from tools.fuzz.generator.terms import (
     VARYING,
     WARP,
     WHOLE_LIMITS,
+    TensorParameter,
     Term,
     Variable,
 )
@@ -35,6 +36,7 @@ class ThreadProgram:
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self.scalars = Scalars(writer)
+        self.kept: TensorParameter | None = None
 
     def write(self) -> None:
         """The whole body."""
@@ -56,7 +58,7 @@ class ThreadProgram:
         """A statement."""
         writer = self.writer
         rules: list[Callable[[int], None]] = [self._declare] * 3 + [self._assign] * 3
-        rules += [self._atomic, self._run]
+        rules += [self._atomic, self._run, self._own_elements]
         if nesting > 0:
             rules += [self._if, self._if, self._for, self._while]
         if writer.flow == UNIFORM:
@@ -202,6 +204,24 @@ class ThreadProgram:
         tensor = writer.tensor("a", type_, (extent,), "whole", is_input=False)
         place = self.scalars.inside(extent, 1, VARYING)
         writer.line(f"{writer.pick(names)}({tensor.name}, {place.text}, {value.text})")
+
+    def _own_elements(self, nesting: int) -> None:
+        """Two elements of a tensor that are the thread's own, written and read again."""
+        writer = self.writer
+        if self.kept is None:
+            count = writer.grid[0] * writer.grid[1] * writer.threads
+            self.kept = writer.tensor("m", writer.number(), (2 * count,), "whole", is_input=False)
+        tensor = self.kept
+        own, _ = self._own()
+        places = [
+            f"{tensor.name}[({own}) * 2 + {self.scalars.inside(2, 1, VARYING).text}]"
+            for _ in range(2)
+        ]
+        value = self.scalars.value(tensor.type, 2, VARYING)
+        if value.is_exact:
+            writer.line(f"{places[0]} {writer.pick(('=', '=', '+='))} {value.text}")
+        if writer.chance(0.6):
+            writer.declare(Term(places[1], tensor.type, None, VARYING), is_mutable=False)
 
     def _exchange(self, nesting: int) -> None:
         """A tile in which each thread leaves a value that another one takes."""

@@ -13,6 +13,7 @@ from tools.fuzz.generator.terms import (
     NUMBERS,
     REALS,
     UNIFORM,
+    Region,
     Shape,
     TensorParameter,
     Term,
@@ -30,6 +31,11 @@ def random_shape(writer: Writer, rank: int) -> Shape:
         shape = tuple(writer.pick(EXTENTS) for _ in range(rank))
         if prod(shape) <= writer.most_elements:
             return shape
+
+
+def _is_within(shape: Shape, whole: Shape) -> bool:
+    pairs = zip(shape, whole, strict=False)
+    return len(shape) == len(whole) and all(one <= other for one, other in pairs)
 
 
 class Tiles(Elements):
@@ -72,6 +78,13 @@ class Tiles(Elements):
             return writer.pick(known).term
         if type_ == "i32" and writer.chance(0.15):
             return self._iota(shape)
+        regions = [
+            region
+            for region in writer.regions
+            if region.tensor.type == type_ and _is_within(shape, region.shape)
+        ]
+        if regions and not writer.is_closed and writer.chance(0.6):
+            return Term(self.region_slice(writer.pick(regions), shape), type_, shape)
         if writer.chance(0.12) or writer.is_closed:
             return self._full(type_, shape)
         return self.slice(type_, shape)
@@ -148,6 +161,17 @@ class Tiles(Elements):
             for v in self.writer.known("index", None, UNIFORM)
             if v.term.text.startswith("at")
         ]
+
+    def region_slice(self, region: Region, shape: Shape) -> str:
+        """A slice of the rows that are the CTA's own."""
+        parts = []
+        for axis, (extent, whole) in enumerate(zip(shape, region.shape, strict=True)):
+            start = str(self.writer.random.randint(0, whole - extent))
+            if self.writer.chance(0.4):
+                start = self.scalars.inside(whole - extent + 1, 1, UNIFORM).text
+            base = f"{region.base} + " if axis == 0 else ""
+            parts.append(f"{base}{start} :+ {self.writer.extent(extent)}")
+        return f"{region.tensor.name}[{', '.join(parts)}]"
 
     # Shapes --------------------------------------------------------------------------------------
 

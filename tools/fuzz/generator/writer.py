@@ -17,6 +17,7 @@ from tools.fuzz.generator.terms import (
     VARYING,
     WHOLE_LIMITS,
     FunctionName,
+    Region,
     ScalarParameter,
     Shape,
     TensorParameter,
@@ -57,6 +58,8 @@ class Writer:
         """The types that most values have, so that values meet."""
         self.constants: dict[str, int] = {}
         """The names that `@autotune` binds."""
+        self.regions: list[Region] = []
+        """The parts of tensors that the CTA may read and write."""
         self.walks: dict[str, int] = {}
         """Counters of loops that go along an axis, and their steps."""
         self.is_closed = False
