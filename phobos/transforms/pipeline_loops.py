@@ -55,9 +55,11 @@ from phobos.ir.kernel import kernels
 from phobos.ir.locations import location_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout import contiguous_vector
-from phobos.layout.build import REGISTER
+from phobos.layout.build import OFFSET, REGISTER
+from phobos.layout.shared import offsets
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
+from phobos.transforms.assign_layouts import turned
 from phobos.transforms.place_tiles import buffer_bytes, last_inside, lives, op_numbers, place
 
 GROUP = "fallback"
@@ -317,7 +319,10 @@ def _can_copy(staged: _Staged) -> bool:
     layout = tile.layout_of(staged.load.result)
     assert layout is not None
     proven = staged.load.vector.value.data if staged.load.vector is not None else 1
-    width = min(proven, contiguous_vector(layout, layout.rank - 1))
+    in_buffer = layout if staged.turn is None else turned(layout)
+    written = offsets(in_buffer, tile.shared_layout_of(staged.buffer.memref))
+    read_width = min(proven, contiguous_vector(layout, layout.rank - 1))
+    width = min(read_width, contiguous_vector(written, OFFSET))
     return width * element.size >= MIN_COPY_BYTES
 
 

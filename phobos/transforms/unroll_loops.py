@@ -79,7 +79,11 @@ class UnrollLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unrolls loops of every kernel of the module, inner ones first."""
         for kernel in kernels(op):
-            loops = [loop for loop in kernel.walk(reverse=True) if isinstance(loop, scf.ForOp)]
+            loops = [
+                loop
+                for loop in kernel.walk(reverse=True, region_first=True)
+                if isinstance(loop, scf.ForOp)
+            ]
             threads = threads_of(kernel)
             chosen = [(loop, factor) for loop in loops if (factor := _factor(loop, threads)) != 1]
             if chosen:

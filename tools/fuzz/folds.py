@@ -224,6 +224,9 @@ def contract(left: Value, right: Value, total: str) -> Value:
         grain = granularity(left.data).min() * granularity(right.data).min()
         bound = (count + 2) * (2.0**-52 * sizes + 2.0**-1074)
         error = np.where(sizes <= grain * 2.0**53, error, np.maximum(error, bound))
+    else:
+        # Tensor cores take what is added to their products for 0 where it is subnormal.
+        error = np.where(np.abs(exact) < 2.0**-100, np.maximum(error, 2.0**-126), error)
     if left.error is not None or right.error is not None:
         ea, eb = errors(left), errors(right)
         error = error + 1.01 * (np.abs(left.data) @ eb + ea @ np.abs(right.data) + ea @ eb)

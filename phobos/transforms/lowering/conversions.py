@@ -154,8 +154,9 @@ def float_to_int(
     name = ("s" if signed else "u") + str(target.bits)
     mnemonic = f"rzi.{name}.{source.name}"
     if target.bits == 16:
-        return emit(ptx.CvtOp, "u32.u16", emit(ptx.CvtOp, mnemonic, value))
-    result = emit(ptx.CvtOp, mnemonic, value, result=target.register)
+        result = emit(ptx.CvtOp, "u32.u16", emit(ptx.CvtOp, mnemonic, value))
+    else:
+        result = emit(ptx.CvtOp, mnemonic, value, result=target.register)
     if target.bits < 64 and source is not F64:
         return result
     # The hardware gives the smallest number for NaN here, and 0 only for the other forms.

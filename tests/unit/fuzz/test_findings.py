@@ -50,6 +50,47 @@ kernel k(x: tensor<i32>[32], o: tensor<i32>[16], p: tensor<i32>[16]) {
   p[:] = full<i32>(i32(abs(i8(-128))), 16) + i32(-i16(-32768))
 }
 """),
+    # The hardware makes the smallest number of a NaN where an f64 becomes an integer.
+    "no number as an integer of 16 bits": Finding("""\
+@launch(32)
+kernel k(o: tensor<i16>[4], p: tensor<u16>[4], x: tensor<f64>[4]) {
+  let none = x[:] * inf * 0
+  o[:] = i16(none)
+  p[:] = u16(none)
+}
+"""),
+    # The outer one was unrolled first, and the inner one of the two copies never.
+    "unrolled loops in each other": Finding("""\
+@launch(32)
+kernel k(x: tensor<i32>[40], o: tensor<i32>[2]) {
+  for<unroll 2> i in range(2) {
+    for<unroll 2> j in range(0, 3) {
+      o[:] += x[0 :+ 4][i + j :+ 2]
+    }
+  }
+}
+"""),
+    # Elements that are neighbours in the tensor are none in the buffer of the turned tile.
+    "copies of single halves": Finding(
+        """\
+@launch(7)
+kernel k(x: tensor<bf16>[N, 80], o: tensor<f32>[64, 2]) {
+  var total = full<f32>(0, 64, 2)
+  for i in range(0, 14, 8) {
+    total += t_dot(x[ctx.block.x :+ 8, 0 : 64], x[i :+ 8, 0 :+ 2])
+  }
+  o[:, :] = total
+}
+""",
+        {"N": 13},
+    ),
+    # What a product on tensor cores is added to may be taken for 0 if it is subnormal.
+    "a subnormal number and a product": Finding("""\
+@launch(32)
+kernel k(a: tensor<f16>[16, 16], x: tensor<u32>[16, 16], o: tensor<f32>[16, 16]) {
+  o[:, :] = dot(tril(a[:, :], -3), a[:, :]) + bitcast<f32>(x[:, :] & 7)
+}
+"""),
 }
 
 
