@@ -122,6 +122,7 @@ _FLOAT: dict[str, Callable[[Doubles, Doubles], Doubles]] = {
     "-": np.subtract,
     "*": np.multiply,
     "/": np.divide,
+    "%": np.fmod,
 }
 
 
@@ -150,6 +151,8 @@ def _spread(op: str, a: Array, b: Array, ea: Doubles, eb: Doubles) -> Doubles:
         return ea + eb
     if op == "*":
         return _times(np.abs(a), eb) + _times(np.abs(b), ea) + _times(ea, eb)
+    if op == "%":
+        return np.where((ea == 0) & (eb == 0), 0.0, np.inf)
     room = np.abs(b) - eb
     spread = (_times(np.abs(a), eb) + _times(np.abs(b), ea)) / (np.abs(b) * room)
     spread = np.where(room > 0, spread, np.inf)

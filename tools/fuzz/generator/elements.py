@@ -104,7 +104,8 @@ class Elements:
         if is_float(type_):
             right = operand(type_, is_second=True)
             below = right.text if writer.chance(0.3) else f"(abs({right.text}) + 1)"
-            return joined(f"({left.text} / {below})", type_, shape, left, right)
+            op = "%" if left.is_exact and right.is_exact and writer.chance(0.25) else "/"
+            return joined(f"({left.text} {op} {below})", type_, shape, left, right)
         op = writer.pick(("/", "%"))
         if writer.chance(0.4):
             return joined(f"({left.text} {op} {writer.divisor(type_)})", type_, shape, left)
