@@ -20,6 +20,7 @@ from tools.fuzz.scalars import (
     Doubles,
     array_dtype,
     bits,
+    doubles,
     float_of_integers,
     integers_of_floats,
     is_float,
@@ -286,7 +287,7 @@ def bitcast(value: Value, type_: str) -> Value:
     elif value.error is not None:
         error = value.error
     if is_float(type_):
-        data = data.astype(np.float64)
+        data = doubles(data)
     return Value(type_, value.kind, np.asarray(data), error)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tools.fuzz.scalars import Array, Doubles, array_dtype, memory_dtype
+from tools.fuzz.scalars import Array, Doubles, array_dtype, doubles, is_float, memory_dtype
 from tools.fuzz.values import Misuse, Undecided, Value, errors
 
 
@@ -22,7 +22,7 @@ class Memory:
     @classmethod
     def of(cls, type_: str, array: Array) -> Memory:
         """A copy of a tensor's memory."""
-        data = array.astype(array_dtype(type_))
+        data = doubles(array) if is_float(type_) else array.astype(array_dtype(type_))
         return cls(type_, data, np.zeros(data.shape))
 
     @classmethod

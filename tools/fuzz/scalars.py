@@ -157,6 +157,12 @@ def odd_sum(left: Doubles, right: Doubles) -> Doubles:
     return np.where(is_moved, moved, total)
 
 
+def doubles(values: Array) -> Doubles:
+    """Floats as float64, each NaN a quiet one, since `fmin` of others is NaN."""
+    wide = values.astype(np.float64)
+    return np.where(np.isnan(wide), np.nan, wide)
+
+
 def float_of_integers(values: Array, type_: str) -> Doubles:
     """Integers rounded once to a float type."""
     if type_ == "f64" or values.dtype.itemsize < 8:
