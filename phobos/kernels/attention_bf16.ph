@@ -6,7 +6,7 @@
 // registers. With CAUSAL = 1 a query sees the keys up to its own place, the last query all of
 // them. A row that sees no key is 0. `scale` is positive.
 //
-// D is the size of a head, any up to 256. Above 128, BLOCK_N = 32 and THREADS = 256 fit every chip.
+// D is the size of a head, any up to 256. Above 128, BLOCK_N = 16 and THREADS = 256 fit every chip.
 
 @autotune(
   BLOCK_M in [64, 128], BLOCK_N in [64, 32, 128], THREADS in [128, 256],
