@@ -92,7 +92,10 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("cases", nargs="*", metavar="CASE", help="what to measure; `all` is every case")
+    add(
+        "cases", nargs="*", metavar="CASE",
+        help="what to measure; `memory` and `arithmetic` are all that these limit, `all` is both",
+    )  # fmt: skip
     add("--list", action="store_true", help="show the cases, and do nothing else")
     add(
         "--size", dest="sizes", type=sizes, action="extend", default=[], metavar="SIZE[,SIZE...]",

@@ -8,10 +8,12 @@ from importlib import import_module
 
 from phobos.diagnostics import did_you_mean
 from tools.bench import cases
-from tools.bench.case import Case
+from tools.bench.case import Case, Rate
 from tools.bench.errors import BenchError
 
 ALL = "all"
+GROUPS = {"memory": Rate.BYTES, "arithmetic": Rate.FLOPS}
+"""Names for the cases that one thing limits."""
 
 
 @cache
@@ -23,12 +25,19 @@ def all_cases() -> dict[str, Case]:
 
 
 def find_cases(names: list[str]) -> list[Case]:
-    """The cases of these names, where `all` stands for every one. BenchError if one is unknown."""
+    """The cases of these names, in their order. BenchError if one is unknown.
+
+    `all` stands for every case, `memory` and `arithmetic` for those that the one or the other
+    limits.
+    """
     known = all_cases()
     chosen: dict[str, Case] = {}
     for name in names:
         if name == ALL:
             chosen.update(known)
+        elif name in GROUPS:
+            limited = {key: case for key, case in known.items() if case.rate is GROUPS[name]}
+            chosen.update(limited)
         elif name in known:
             chosen[name] = known[name]
         else:

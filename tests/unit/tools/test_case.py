@@ -95,6 +95,9 @@ def test_a_case_whose_array_has_an_unknown_dim_is_refused() -> None:
 def test_cases_are_found_by_name() -> None:
     assert [case.name for case in find_cases(["saxpy", "copy", "saxpy"])] == ["saxpy", "copy"]
     assert {case.name for case in find_cases(["all"])} == set(all_cases())
+    both = [case.name for case in find_cases(["memory", "arithmetic"])]
+    assert sorted(both) == sorted(all_cases())
+    assert both.index("transpose") < both.index("gemm")
 
 
 @pytest.mark.parametrize(
