@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from phobos.layout.build import LANE, REGISTER, WARP
+from phobos.layout.contraction import flat
 from phobos.layout.describe import describe
 from phobos.layout.linear import LinearLayout
 from phobos.record import Record, record
@@ -34,7 +35,12 @@ class _Bits(Record):
 
 
 def layout_words(layout: LinearLayout, shape: Sequence[int]) -> tuple[str, ...]:
-    """Who holds which elements of a tile, a clause for threads, warps, and the CTA."""
+    """Who holds which elements of a tile, a clause for threads, warps, and the CTA.
+
+    A tile whose axes before the last two have extent 1 has rows and columns.
+    """
+    if layout.rank > 2 and all(extent == 1 for extent in layout.shape[:-2]):
+        layout, shape = flat(layout), shape[-2:]
     inputs = {name: _bits_of(layout, name) for name in (REGISTER, LANE, WARP)}
     found = [bits for bits in inputs.values() if bits is not None]
     if len(found) < len(inputs):
