@@ -41,8 +41,10 @@ from phobos.frontend.typed import (
     Variable,
 )
 from phobos.frontend.types import (
+    BF16,
     BOOL,
     F16,
+    F32,
     I32,
     INDEX,
     NAMED,
@@ -144,14 +146,18 @@ def _clamp(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
 
 def _sigmoid(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:
     place, span = ast.anchor(node), node.span
-    value = _as_float(checker, node, arguments[0])
-    if is_poison(value):
-        return value
+    given = _as_float(checker, node, arguments[0])
+    if is_poison(given):
+        return given
+    element = element_of(given.type)
+    # As f32: the power of e is beyond a half long before the result is too small for one.
+    value = convert(checker, given, F32) if element in (F16, BF16) else given
     one = Literal(WEAK_INT, place, 1)
     negated = Prefix(value.type, place, UnaryOp.NEGATE, value)
     grown = _apply(checker, ELEMENTWISE["exp"], place, span, (negated,))
     below = arithmetic(checker, place, span, BinaryOp.ADD, one, grown)
-    return arithmetic(checker, place, span, BinaryOp.DIVIDE, one, below)
+    result = arithmetic(checker, place, span, BinaryOp.DIVIDE, one, below)
+    return convert(checker, result, element)
 
 
 def _isnan(checker: Checker, node: ast.Call, arguments: Sequence[Expr]) -> Expr:

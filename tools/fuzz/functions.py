@@ -145,9 +145,8 @@ def _approximate(function: _Approximate, type_: str, values: Sequence[Value]) ->
     spread = np.zeros(data.shape)
     if value.error is not None:
         spread = spread + _moved(function, value, exact)
-    # A half is computed in f32 and rounded once; `sigmoid` rounds after each of three steps.
-    is_half = type_ in ("f16", "bf16")
-    loose = function.ulp if not is_half or function.ulp > 3.5 else min(function.ulp, 1.0)
+    # A half is computed in f32 and rounded once.
+    loose = min(function.ulp, 1.0) if type_ in ("f16", "bf16") else function.ulp
     own = loose * unit(np.abs(data) + spread, type_)
     own = np.where(_is_certain(value.data, data), 0.0, own)
     if type_ == "f32" and function.ulp:

@@ -115,7 +115,7 @@ def launched(case: Case, program: ast.Program, arguments: Arguments, device: str
         # The variant that the launch will ask for, so that no other is compiled.
         module = phobos.compile(
             case.source,
-            chip=case.chip,
+            chip=case.chip if device == "emulator" else None,
             index_bits=case.index_bits,
             check_bounds=case.check_bounds,
             extent_multiple=gcd(_MULTIPLES, *extents),

@@ -84,6 +84,15 @@ kernel k(x: tensor<bf16>[N, 80], o: tensor<f32>[64, 2]) {
 """,
         {"N": 13},
     ),
+    # The power of e in it is beyond f16.
+    "the sigmoid of a small half": Finding("""\
+@launch(32)
+kernel k(o: tensor<f16>[8], p: tensor<bf16>[8]) {
+  let x = f32(iota(8)) - 16
+  o[:] = sigmoid(f16(x))
+  p[:] = sigmoid(bf16(x * 0.5))
+}
+"""),
     # What a product on tensor cores is added to may be taken for 0 if it is subnormal.
     "a subnormal number and a product": Finding("""\
 @launch(32)
