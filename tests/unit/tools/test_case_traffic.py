@@ -56,6 +56,6 @@ def test_no_sector_and_no_access_of_shared_memory_is_in_vain(
     module[kernel.kernel](**vars(values), device=EmulatorDevice(profile=profile))
     total = profile.total
     # What comes once a row or a CTA, as the result of a sum, is a small part of the whole.
-    assert total.global_efficiency > 0.99
+    assert (total.global_efficiency or 0.0) > 0.99
     if total.shared_requests:
         assert total.bank_conflict == 1.0
