@@ -10,14 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from phobos.layout.algebra import transpose
 from phobos.layout.build import LANE, LANE_BITS, OFFSET, REGISTER, WARP, ceil_pow2, cover, log2
 from phobos.layout.fragments import mma_a, mma_b, mma_c
 from phobos.layout.linear import LinearLayout
-from phobos.layout.shared import HARDWARE_PHASES, hardware_swizzle, row_major
 
-MAX_SWIZZLE_BYTES = 128
-MIN_SWIZZLE_BYTES = 32
 MAX_PIECE_VECTOR = 4
 THREAD_EDGE = 4
 """Elements along M and along N that a thread of the multiply-add path holds side by side."""
@@ -176,25 +172,6 @@ def _operand(c: LinearLayout, kept: int, k: int) -> LinearLayout:
     }
     sizes = (c.shape[0], k) if kept == 0 else (k, c.shape[1])
     return LinearLayout.from_bases(bases, sizes)
-
-
-def operand_buffer(shape: tuple[int, int], element_bytes: int, *, transposed: bool) -> LinearLayout:
-    """The shared layout that `ldmatrix` reads without conflicts.
-
-    Elements along the last axis are neighbours, along the first one if `transposed`; chunks of
-    16 bytes are swizzled within rows of up to 128 bytes.
-
-    >>> layout = operand_buffer((8, 64), 2, transposed=False)
-    >>> layout.apply(offset=64)
-    (1, 8)
-    """
-    rows, columns = (ceil_pow2(extent) for extent in shape)
-    along = rows if transposed else columns
-    row_bytes = min(MAX_SWIZZLE_BYTES, along * element_bytes)
-    if row_bytes not in HARDWARE_PHASES:
-        layout = row_major((columns, rows) if transposed else (rows, columns))
-        return transpose(layout, (1, 0)) if transposed else layout
-    return hardware_swizzle((rows, columns), element_bytes, row_bytes, transposed=transposed)
 
 
 def lift(layout: LinearLayout, rank: int) -> LinearLayout:

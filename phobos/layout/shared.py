@@ -91,21 +91,35 @@ def hardware_swizzle(
     """
     if row_bytes not in HARDWARE_PHASES:
         raise LayoutError(f"hardware swizzles have rows of 128, 64 or 32 bytes, got {row_bytes}")
-    rows, columns = reversed(shape) if transposed else shape
+    columns = shape[0] if transposed else shape[1]
     width = row_bytes // element_bytes
     if columns < width:
         raise LayoutError(
             f"a row of {columns} x {element_bytes} bytes is shorter than the {row_bytes} bytes "
             "of the swizzle"
         )
-    row_axis, column_axis = (1, 0) if transposed else (0, 1)
-    order = (column_axis, row_axis)
-    panel_shape = [rows, width] if not transposed else [width, rows]
-    panel = swizzled(panel_shape, CHUNK_BYTES // element_bytes, *HARDWARE_PHASES[row_bytes], order)
-    at = panel.bases(OFFSET)
+    swizzle = (CHUNK_BYTES // element_bytes, *HARDWARE_PHASES[row_bytes])
+    return in_panels(shape, width, swizzle, transposed=transposed)
+
+
+def in_panels(
+    shape: tuple[int, int], width: int, swizzle: tuple[int, int, int], *, transposed: bool = False
+) -> LinearLayout:
+    """A tile in panels of `width` elements along its rows, one after the other, each swizzled.
+
+    `swizzle` is (vector, per_phase, max_phase) of `swizzled`.  `transposed` stores axis 0
+    contiguously: rows run along it.
+
+    >>> layout = in_panels((2, 8), 4, (2, 1, 2))
+    >>> layout.apply(offset=4), layout.apply(offset=8)
+    ((1, 2), (0, 4))
+    """
+    rows, columns = reversed(shape) if transposed else shape
+    order = (0, 1) if transposed else (1, 0)
+    panel = swizzled((width, rows) if transposed else (rows, width), *swizzle, order)
     panels = (width << bit for bit in range(log2(columns // width)))
-    further = [(0, p) if not transposed else (p, 0) for p in panels]
-    return LinearLayout.from_bases({OFFSET: [*at, *further]}, shape)
+    further = [(p, 0) if transposed else (0, p) for p in panels]
+    return LinearLayout.from_bases({OFFSET: [*panel.bases(OFFSET), *further]}, shape)
 
 
 def offsets(layout: LinearLayout, shared: LinearLayout) -> LinearLayout:

@@ -20,7 +20,7 @@ within warps. Cost: a few ops for each exchange.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
@@ -35,12 +35,14 @@ from phobos.dialects.shaping import PartialReduceOp, ReduceOp
 from phobos.ir.kernel import kernels
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import index_constant, insert_before
-from phobos.layout import LinearLayout, contiguous_vector, slice_layout
-from phobos.layout.build import LANE, OFFSET, REGISTER, WARP
-from phobos.layout.contraction import lift, operand_buffer
+from phobos.layout import LinearLayout, contiguous_vector, gf2, slice_layout
+from phobos.layout.build import LANE, REGISTER, WARP
+from phobos.layout.contraction import flat, lift
 from phobos.layout.convert import Movement, plan_conversion
-from phobos.layout.exchange import plan_exchange
+from phobos.layout.exchange import SharedExchange, judge_exchange, plan_exchange
+from phobos.layout.operands import operand_buffer
 from phobos.layout.reduction import plan_reduction
+from phobos.layout.shared import row_major
 from phobos.transforms.assign_layouts import with_layout
 
 _VECTOR_BITS = 2
@@ -85,7 +87,7 @@ def _expand_conversion(op: tile.ConvertLayoutOp) -> None:
     elif _feeds_dot(op) and plan.movement in (Movement.SHARED, Movement.SHUFFLE):
         _stage_operand(op, source, target)
     elif plan.movement is Movement.SHARED:
-        exchange = plan_exchange(source, target, _element_bytes(op.value))
+        exchange = plan_exchange(source, target, element_bytes(op.value))
         assert isinstance(op.result.type, TensorType)
         through_shared(op, op.value, exchange.shared, op.result.type, [])
 
@@ -103,11 +105,10 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
     assert isinstance(dot, DotOp)
     assert dot.instruction is not None
     assert isinstance(op.value.type, TensorType)
-    shape, size = op.value.type.get_shape(), _element_bytes(op.value)
+    rank, size = op.value.type.get_num_dims(), element_bytes(op.value)
     if dot.instruction.data.name == "mma":
-        rank = len(shape)
         first_axis = contiguous_vector(source, rank - 2) > contiguous_vector(source, rank - 1)
-        buffer = operand_buffer((shape[-2], shape[-1]), size, transposed=first_axis)
+        buffer = operand_buffer(flat(source), flat(target), size, transposed=first_axis)
         shared = lift(buffer, rank)
     else:
         shared = plan_exchange(source, target, size).shared
@@ -143,7 +144,8 @@ def store_to_buffer(
     return zero, buffer, tile.StoreOp(value, buffer.memref, [zero.result] * shared.rank)
 
 
-def _element_bytes(value: SSAValue) -> int:
+def element_bytes(value: SSAValue) -> int:
+    """The size of a tile's element in bytes."""
     assert isinstance(value.type, TensorType)
     element = value.type.element_type
     assert isinstance(element, FixedBitwidthType)
@@ -223,7 +225,8 @@ def _expand_fold(op: ReduceOp) -> None:
     kind = ReduceKind.ADD if op.kind.data is ReduceKind.COUNT else op.kind.data
     last = ReduceOp(kind, op.value, (axis,), result)
     loaded = with_layout(partial_type, gathered)
-    through_shared(op, first.result, exchange_buffer(gathered, axis), loaded, [last])
+    buffer = exchange_buffer(partial, gathered, axis, element_bytes(first.result))
+    through_shared(op, first.result, buffer, loaded, [last])
 
 
 def partial_layouts(
@@ -269,15 +272,36 @@ def spread_over_lanes(gathered: LinearLayout, axis: int) -> LinearLayout:
     return LinearLayout.from_bases(bases, dict(gathered.outputs))
 
 
-def exchange_buffer(gathered: LinearLayout, axis: int) -> LinearLayout:
-    """A buffer in which the partial results of one place are neighbours: one vector load."""
-    rank = gathered.rank
-    order = [axis, *(i for i in reversed(range(rank)) if i != axis)]
-    bases: list[tuple[int, ...]] = []
-    for i in order:
-        size = gathered.shape[i]
-        bases += [
-            tuple(1 << bit if k == i else 0 for k in range(rank))
-            for bit in range(size.bit_length() - 1)
-        ]
-    return LinearLayout.from_bases({OFFSET: bases}, dict(gathered.outputs))
+def exchange_buffer(
+    partial: LinearLayout, gathered: LinearLayout, axis: int, size: int
+) -> LinearLayout:
+    """The buffer of partial results of `size` bytes: those of one place are one vector load.
+
+    Where the warps' stores of many places would wait for banks, one warp's results are
+    neighbours, or what suits both sides best.
+    """
+    best: SharedExchange | None = None
+    for shared in _partial_buffers(partial, gathered, axis, size):
+        plan = judge_exchange(partial, gathered, shared, size)
+        if best is None or _passes(plan, partial, gathered) < _passes(best, partial, gathered):
+            best = plan
+        if best.store.factor == best.load.factor == 1:
+            break
+    assert best is not None
+    return best.shared
+
+
+def _partial_buffers(
+    partial: LinearLayout, gathered: LinearLayout, axis: int, size: int
+) -> Iterator[LinearLayout]:
+    others = [i for i in reversed(range(gathered.rank)) if i != axis]
+    yield row_major(gathered.shape, [axis, *others])
+    yield row_major(gathered.shape, [*others, axis])
+    yield plan_exchange(partial, gathered, size).shared
+
+
+def _passes(plan: SharedExchange, partial: LinearLayout, gathered: LinearLayout) -> float:
+    """Passes over the banks in which a warp stores its results and loads all warps'."""
+    stored, fetched = (1 << gf2.rank(side.packed(REGISTER)) for side in (partial, gathered))
+    stores = stored * plan.store.wavefronts / plan.store_vector
+    return stores + fetched * plan.load.wavefronts / plan.load_vector

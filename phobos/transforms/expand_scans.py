@@ -50,7 +50,12 @@ from phobos.transforms.expand_collectives import (
     storable,
     store_by_lane,
 )
-from phobos.transforms.expand_exchanges import exchange_buffer, partial_layouts, through_shared
+from phobos.transforms.expand_exchanges import (
+    element_bytes,
+    exchange_buffer,
+    partial_layouts,
+    through_shared,
+)
 
 
 class ExpandScansPass(ModulePass):
@@ -91,7 +96,7 @@ def _expand_tile(op: ScanOp) -> None:
     # The first operand stands for the totals that are loaded.
     merged = MergeScanOp(kind, totals.result, pieces.result, axis)
     everywhere = with_layout(totals_type, gathered)
-    buffer = exchange_buffer(gathered, axis)
+    buffer = exchange_buffer(partial, gathered, axis, element_bytes(op.value))
     through_shared(op, totals.result, buffer, everywhere, [merged])
 
 

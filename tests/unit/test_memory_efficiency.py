@@ -23,6 +23,7 @@ DIMS: dict[str, dict[str, int]] = {
     "matvec.ph": {"N": 16, "K": 256},
     "transpose.ph": {"M": 128, "N": 128},
     "cumsum.ph": {"R": 2, "K": 2048},
+    "linear_attention.ph": {"H": 1, "T": 32},
 }
 """Extents of whole tiles, as in a kernel's main loop."""
 CONSTANTS = {

@@ -30,6 +30,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "embedding": (16, 512, 32),
     "cross_entropy": (16, 4096),
     "matvec": (64, 2048),
+    "col_sum": (512, 512),
 }
 """Extents of whole tiles for the first constants that a case tries."""
 CASES = [
