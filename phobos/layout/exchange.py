@@ -77,9 +77,12 @@ def _exchange_layout(
     bits = log2(source.elements)
     units = [1 << bit for bit in range(bits)]
     registers = (source.packed(REGISTER), target.packed(REGISTER))
-    common = _tidy(gf2.intersect(*registers))
+    common = gf2.intersect(*registers)
+    # What the source holds side by side comes first: an asynchronous copy moves it at once.
+    span = gf2.Span(common)
+    side_by_side = (held for held in registers[0] if held in span)
     vector_bits = log2(MAX_VECTOR_BYTES // element_bytes)
-    vector = gf2.independent((*common, *_tidy(own)))[:vector_bits]
+    vector = gf2.independent((*side_by_side, *_tidy(common), *_tidy(own)))[:vector_bits]
     word_bits = log2(max(1, BANK_BYTES // element_bytes))
     lanes = (source.packed(LANE), target.packed(LANE))
     low = _fill_word(vector, lanes, units, word_bits)

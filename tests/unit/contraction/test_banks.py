@@ -25,7 +25,7 @@ TILES: list[Mapping[str, int]] = [
 def check(profile: Profile) -> None:
     total = profile.total
     assert total.shared_requests
-    assert total.passes == total.ideal_passes, str(profile)
+    assert total.passes == total.ideal_passes
 
 
 @pytest.mark.parametrize("tiles", TILES, ids=["defaults", "64x32x16", "32x64x32"])
@@ -40,10 +40,9 @@ def test_shipped_products(program: Shipped, tiles: Mapping[str, int]) -> None:
 
 @pytest.mark.parametrize("form", ["dot", "dot_t", "t_dot"])
 @pytest.mark.parametrize("name", ["tf32", "f64", "i8", "f16", "f8e5m2", "f32"])
-@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
-def test_turned_operands(chip: str, name: str, form: str) -> None:
+def test_turned_operands(name: str, form: str) -> None:
     path, tile = PATHS[name], (64, 64, 32)
-    module = phobos.compile(source(path, tile, 128, 2, form), chip=chip)
+    module = phobos.compile(source(path, tile, 128, 2, form), chip="sm_90")
     a = np.ones(tile[::2][:: -1 if form == "t_dot" else 1]).astype(ELEMENTS[path.a])
     b = np.ones(tile[1:][:: 1 if form == "dot_t" else -1]).astype(ELEMENTS[path.b])
     c = np.zeros(tile[:2]).astype(ELEMENTS[path.total])

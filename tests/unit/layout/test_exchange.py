@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phobos.layout.build import blocked, cover, elementwise_layout
+from phobos.layout import contiguous_vector
+from phobos.layout.build import OFFSET, blocked, cover, elementwise_layout
 from phobos.layout.exchange import judge_exchange, plan_exchange
 from phobos.layout.fragments import mma_a, mma_b, mma_c
-from phobos.layout.shared import row_major
+from phobos.layout.shared import offsets, row_major
 from tests.unit.layout.strategies import surjective_layouts
 
 
@@ -55,3 +56,11 @@ def test_vectors_are_used_where_both_sides_have_them():
     plan = plan_exchange(ROWS, elementwise_layout(TILE, 128, 8), 2)
     assert plan.store_vector >= 4
     assert plan.load_vector >= 4
+
+
+def test_what_the_source_holds_side_by_side_stays_so():
+    """A copy moves neighbours; here the target holds other elements of the source's too."""
+    source = blocked(TILE, (4, 1), (16, 2), (1, 4), (0, 1))
+    target = cover(blocked(TILE, (4, 16), (8, 1), (2, 1), (0, 1)), TILE, [(None, 2)])
+    plan = plan_exchange(source, target, 4)
+    assert contiguous_vector(offsets(source, plan.shared), OFFSET) == 4
