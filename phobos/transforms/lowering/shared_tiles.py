@@ -21,7 +21,6 @@ from phobos.layout.exchange import best_access
 from phobos.layout.matrix_access import MatrixAccess, plan_matrix_access
 from phobos.layout.queries import (
     THREAD,
-    is_additive,
     register_coordinates,
     thread_layout,
     vector_bits,
@@ -56,8 +55,7 @@ class SharedAccess:
         self.registers = [where ^ start for (where,) in register_coordinates(self.offsets)]
         self.base, self.start = shared_base(low, mem)
         (self.thread,) = thread_coordinates(low, self.offsets)
-        moved_by_threads = reduce(or_, thread_layout(self.offsets).packed(THREAD), 0)
-        self.additive = is_additive(self.offsets, OFFSET) and not start & moved_by_threads
+        self._moved_by_threads = reduce(or_, thread_layout(self.offsets).packed(THREAD), 0)
         self._moved: dict[int, SSAValue] = {}
 
     def groups(self) -> list[tuple[int, list[int]]]:
@@ -83,14 +81,14 @@ class SharedAccess:
         build, size = self.low.build, self.kind.bytes
         if self.thread is None:
             return Address(self.base, self.start + offset * size, "shared")
-        moved = 0 if self.additive else offset
+        # Bits that the thread moves too (a swizzle) are XORed in, the others simply added.
+        moved = offset & self._moved_by_threads
         if moved not in self._moved:
             thread = self.thread
             if moved:
                 thread = build.emit(ptx.XorOp, "b32", thread, moved)
             self._moved[moved] = build.emit(ptx.MadOp, "lo.s32", thread, size, self.base)
-        constant = offset * size if self.additive else 0
-        return Address(self._moved[moved], self.start + constant, "shared")
+        return Address(self._moved[moved], self.start + (offset - moved) * size, "shared")
 
 
 class MatrixLoads:
