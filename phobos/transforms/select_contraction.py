@@ -307,7 +307,7 @@ def _converted(op: DotOp, value: SSAValue, element: Attribute) -> SSAValue:
 def _zero_beyond(op: DotOp, value: SSAValue, axis: int) -> SSAValue:
     """Zeros where the layout, whose sizes are powers of two, goes beyond the tile along K.
 
-    What is loaded is zero there already.
+    What is loaded is zero there already, unless it is filled with another value.
     """
     assert isinstance(value.type, TensorType)
     shape = value.type.get_shape()
@@ -340,7 +340,7 @@ def _is_zero_beyond(value: SSAValue) -> bool:
     owner = value.owner
     if isinstance(owner, _KEEP_ZERO):
         return _is_zero_beyond(owner.operands[0])
-    return isinstance(owner, tile.LoadOp)
+    return isinstance(owner, tile.LoadOp) and owner.fill is None
 
 
 def _extents(value: SSAValue) -> tuple[int, ...]:

@@ -183,6 +183,34 @@ def test_broadcast_and_transposed_operands(chip: str) -> None:
     np.testing.assert_array_equal(d, wide.sum(axis=1, keepdims=True) * r.astype(np.float32))
 
 
+FILLED = """
+@launch(64)
+@pipeline(2)
+kernel filled(A: tensor<{t}>[M, K], B: tensor<{t}>[K, 16], C: tensor<f32>[32, 16]) {{
+  var acc: tile<f32>[32, 16] = 0.0
+  for k in range(0, K, 48) {{
+    acc += dot(pad(A[0 :+ 32, k :+ 48], 1.0), pad(B[k :+ 48, :], 1.0))
+  }}
+  C[:, :] = acc
+}}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.*pipeline:phobos.PhobosWarning")
+@pytest.mark.parametrize("chip", ["sm_75", "sm_80"])
+@pytest.mark.parametrize(("t", "element"), [("f16", np.float16), ("f32", np.float32)])
+def test_filled_operands_count_to_the_end_of_the_tile(
+    t: str, element: type[np.generic], chip: str
+) -> None:
+    """Tiles of 48 along K, so that layouts of 64 go beyond them; 100 = 2 * 48 + 4."""
+    c = np.full((32, 16), np.nan, np.float32)
+    module = phobos.compile(FILLED.format(t=t), chip=chip)
+    a, b = np.full((30, 100), 2, element), np.full((100, 16), 3, element)
+    module["filled"](a, b, c, grid=1, device="emulator")
+    np.testing.assert_array_equal(c[:30], np.full((30, 16), 6 * 100 + 44))
+    np.testing.assert_array_equal(c[30:], np.full((2, 16), 3 * 100 + 44))
+
+
 FIXED = """
 @launch(64)
 {attribute}@pipeline

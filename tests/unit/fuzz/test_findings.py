@@ -93,6 +93,13 @@ kernel k(o: tensor<f16>[8], p: tensor<bf16>[8]) {
   p[:] = sigmoid(bf16(x * 0.5))
 }
 """),
+    # The layout goes on to a fourth row, where the slice is filled, too.
+    "a product of a slice that is filled": Finding("""\
+@launch(33)
+kernel k(x: tensor<f32>[4, 4], y: tensor<f32>[3, 12], o: tensor<f32>[4, 12]) {
+  o[:, :] = t_dot(pad(x[0 :+ 3, :], -inf), y[:, :])
+}
+"""),
     # What a product on tensor cores is added to may be taken for 0 if it is subnormal.
     "a subnormal number and a product": Finding("""\
 @launch(32)
