@@ -52,13 +52,8 @@ def hoist_operands(loop: scf.ForOp) -> None:
     if not any(isinstance(op, DotOp) for op in body.walk()):
         return
     fixed = _fixed_ops(body)
-    tiles = [
-        op
-        for op in fixed
-        if isinstance(op.results[0].type, TensorType)
-        and _comes_from_load(op, fixed)
-        and _feeds_products_only(op, fixed)
-    ]
+    chosen = _from_loads(fixed) & _for_products_only(fixed)
+    tiles = [op for op in fixed if op in chosen and isinstance(op.results[0].type, TensorType)]
     if tiles:
         _move(loop, _with_operands(tiles, fixed), tiles)
 
@@ -86,25 +81,26 @@ def _fixed_ops(body: Block) -> dict[Operation, None]:
     return fixed
 
 
-def _comes_from_load(op: Operation, fixed: dict[Operation, None]) -> bool:
-    if isinstance(op, tile.LoadOp):
-        return True
-    made = (operand.owner for operand in op.operands)
-    return any(
-        isinstance(owner, Operation) and owner in fixed and _comes_from_load(owner, fixed)
-        for owner in made
-    )
+def _from_loads(fixed: dict[Operation, None]) -> set[Operation]:
+    """The loads, and what is computed from them."""
+    found: set[Operation] = set()
+    for op in fixed:
+        if isinstance(op, tile.LoadOp) or any(operand.owner in found for operand in op.operands):
+            found.add(op)
+    return found
 
 
-def _feeds_products_only(op: Operation, fixed: dict[Operation, None]) -> bool:
-    """Whether contractions alone need a tile, as their factors; so no register is held for it."""
-    uses = list(op.results[0].uses)
-    return bool(uses) and all(
-        use.index < 2
-        if isinstance(use.operation, DotOp)
-        else use.operation in fixed and _feeds_products_only(use.operation, fixed)
-        for use in uses
-    )
+def _for_products_only(fixed: dict[Operation, None]) -> set[Operation]:
+    """What contractions alone need, as their factors; so no register is held for it."""
+    found: set[Operation] = set()
+    for op in reversed(fixed):
+        uses = list(op.results[0].uses)
+        if uses and all(
+            use.index < 2 if isinstance(use.operation, DotOp) else use.operation in found
+            for use in uses
+        ):
+            found.add(op)
+    return found
 
 
 def _with_operands(tiles: Sequence[Operation], fixed: dict[Operation, None]) -> list[Operation]:

@@ -183,6 +183,31 @@ def test_broadcast_and_transposed_operands(chip: str) -> None:
     np.testing.assert_array_equal(d, wide.sum(axis=1, keepdims=True) * r.astype(np.float32))
 
 
+HALVED = """
+@launch(32)
+kernel halved(A: tensor<f16>[16, K], C: tensor<f32>[16, 16], z: f32) {{
+  var acc: tile<f32>[16, 16] = 0.0
+  for k in range(0, K, 16) {{
+    var y = full(z, 16, 16)
+{steps}
+    acc += dot(A[:, k :+ 16], f16(y))
+  }}
+  C[:, :] = acc
+}}
+"""
+
+
+def test_a_long_computation_that_a_loop_does_not_change() -> None:
+    """Each step reads the one before twice: following every way back would never end."""
+    steps = "    y = (y + y) * 0.5\n" * 64
+    module = phobos.compile(HALVED.format(steps=steps), chip="sm_80")
+    a = np.random.default_rng(0).integers(-4, 5, (16, 32)).astype(np.float16)
+    c = np.full((16, 16), np.nan, np.float32)
+    module["halved"](a, c, 3.0, grid=1, device="emulator")
+    rows = a.astype(np.float32).sum(axis=1, keepdims=True)
+    np.testing.assert_array_equal(c, np.repeat(3 * rows, 16, axis=1))
+
+
 FILLED = """
 @launch(64)
 @pipeline(2)
