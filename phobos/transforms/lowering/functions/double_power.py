@@ -19,7 +19,12 @@ from phobos.transforms.lowering.functions.double import (
     special_logarithm,
     split,
 )
-from phobos.transforms.lowering.functions.power import Pair, signed_power, special_power
+from phobos.transforms.lowering.functions.power import (
+    Pair,
+    log2_of_quotient,
+    signed_power,
+    special_power,
+)
 
 _OUT_OF_RANGE = 1100.0
 """2^y is 0 or infinite where |y| is larger."""
@@ -91,16 +96,7 @@ def _log2(code: FloatCode, x: SSAValue) -> Pair:
     higher = code.mul(t, code.polynomial(LOG2_RATIO_DOUBLE[1:], t))
     # The higher coefficients make up for what rounding the first one took.
     factor, factor_low = code.ordered_sum(LOG2_RATIO_DOUBLE[0], higher)
-    cube, cube_low = code.product(t, v)
-    cube_low = code.fma(t, v_low, code.fma(t_low, v, cube_low))
-    tail, tail_low = code.product(cube, factor)
-    tail_low = code.fma(cube_low, factor, code.fma(cube, factor_low, tail_low))
-    lead, lead_low = code.product(v, LOG2_E_DOUBLE[0])
-    lead_low = code.fma(v_low, LOG2_E_DOUBLE[0], code.fma(v, LOG2_E_DOUBLE[1], lead_low))
-    high, low = code.ordered_sum(lead, tail)
-    low = code.add(low, code.add(lead_low, tail_low))
-    high, rest = code.ordered_sum(e, high)
-    return code.ordered_sum(high, code.add(rest, low))
+    return log2_of_quotient(code, e, (v, v_low), (t, t_low), (factor, factor_low), LOG2_E_DOUBLE)
 
 
 def _quotient(code: FloatCode, f: SSAValue) -> Pair:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx
@@ -63,12 +65,25 @@ def _log2(code: FloatCode, x: SSAValue) -> Pair:
     higher = code.mul(t, code.polynomial(LOG2_RATIO[1:], t))
     factor, factor_low = code.ordered_sum(LOG2_RATIO_START[0], higher)
     factor_low = code.add(factor_low, LOG2_RATIO_START[1])
+    return log2_of_quotient(code, e, (v, v_low), (t, t_low), (factor, factor_low), LOG2_E)
+
+
+def log2_of_quotient(
+    code: FloatCode,
+    e: SSAValue,
+    quotient: Pair,
+    square: Pair,
+    curve: Pair,
+    log2_e: Sequence[float],
+) -> Pair:
+    """e + v log2(e) + v t P(t), from v, t = v^2, P(t) and log2(e), each the sum of two floats."""
+    (v, v_low), (t, t_low), (factor, factor_low) = quotient, square, curve
     cube, cube_low = code.product(t, v)
     cube_low = code.fma(t, v_low, code.fma(t_low, v, cube_low))
     tail, tail_low = code.product(cube, factor)
     tail_low = code.fma(cube_low, factor, code.fma(cube, factor_low, tail_low))
-    lead, lead_low = code.product(v, LOG2_E[0])
-    lead_low = code.fma(v_low, LOG2_E[0], code.fma(v, LOG2_E[1], lead_low))
+    lead, lead_low = code.product(v, log2_e[0])
+    lead_low = code.fma(v_low, log2_e[0], code.fma(v, log2_e[1], lead_low))
     high, low = code.ordered_sum(lead, tail)
     low = code.add(low, code.add(lead_low, tail_low))
     high, rest = code.ordered_sum(e, high)
