@@ -14,10 +14,11 @@ import pytest
 import phobos
 from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.runtime.module import Module
-from phobos.targets.ptx.assembler import assemble, find_ptxas
+from phobos.targets.ptx.assembler import assemble
 from phobos.targets.ptx.chips import CHIPS
 from tests.support.cases import run_case
 from tests.support.example_cases import ALL, EXAMPLES, Example
+from tests.support.ptxas import needs_ptxas
 
 by_example = pytest.mark.parametrize("example", ALL, ids=lambda example: example.file)
 by_chip = pytest.mark.parametrize("chip", CHIPS)
@@ -31,19 +32,11 @@ def compiled(example: Example, chip: str, index_bits: int) -> Module:
     )
 
 
-def has_ptxas() -> bool:
-    try:
-        find_ptxas()
-    except phobos.PhobosError:
-        return False
-    return True
-
-
 def test_every_example_is_tried() -> None:
     assert {path.name for path in EXAMPLES.glob("*.ph")} == {example.file for example in ALL}
 
 
-@pytest.mark.skipif(not has_ptxas(), reason="needs ptxas")
+@needs_ptxas
 @by_width
 @by_chip
 @by_example

@@ -8,23 +8,16 @@ from pathlib import Path
 import pytest
 
 import phobos
-from phobos.targets.ptx.assembler import assemble, find_ptxas
+from phobos.targets.ptx.assembler import assemble
 from phobos.targets.ptx.chips import CHIPS
 from tests.support.example_cases import EXAMPLES
+from tests.support.ptxas import needs_ptxas
 
 ROOT = EXAMPLES.parent
 PROGRAMS = sorted([*EXAMPLES.glob("*.ph"), *(ROOT / "phobos/kernels").glob("*.ph")])
 
 
-def _has_ptxas() -> bool:
-    try:
-        find_ptxas()
-    except phobos.PhobosError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not _has_ptxas(), reason="needs ptxas")
+@needs_ptxas
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.name)
 @pytest.mark.filterwarnings("ignore::phobos.PhobosWarning")

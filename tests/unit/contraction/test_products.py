@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import phobos
-from phobos.targets.ptx.assembler import assemble, find_ptxas
+from phobos.targets.ptx.assembler import assemble
+from tests.support.ptxas import needs_ptxas
 
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
 
@@ -254,15 +255,7 @@ def test_no_race(chip: str, name: str, seed: int) -> None:
     )  # fmt: skip
 
 
-def _has_ptxas() -> bool:
-    try:
-        find_ptxas()
-    except phobos.PhobosError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not _has_ptxas(), reason="no ptxas")
+@needs_ptxas
 @pytest.mark.filterwarnings("ignore:.*tensor cores are not used:phobos.PhobosWarning")
 @pytest.mark.parametrize("name", PATHS)
 def test_ptxas_takes_every_path(name: str) -> None:

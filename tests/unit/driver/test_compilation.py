@@ -18,18 +18,10 @@ from phobos.driver.compilation import compile_text
 from phobos.driver.levels import Level
 from phobos.driver.options import CompileOptions
 from phobos.pipeline import default_pipeline
-from phobos.targets.ptx.assembler import find_ptxas
 from tests.support.programs import SAXPY, UNKNOWN_NAME
+from tests.support.ptxas import needs_ptxas
 
 OPTIONS = CompileOptions()
-
-
-def has_ptxas() -> bool:
-    try:
-        find_ptxas()
-    except PhobosError:
-        return False
-    return True
 
 
 def test_all_levels_in_one_run() -> None:
@@ -55,7 +47,7 @@ def test_a_compilation_stops_at_the_last_level_asked_for(level: Level) -> None:
     assert ("ph-lower-to-ptx" in steps) == (level is Level.PTX_IR)
 
 
-@pytest.mark.skipif(not has_ptxas(), reason="needs ptxas")
+@needs_ptxas
 def test_machine_code() -> None:
     result = compile_text(SAXPY, "saxpy.ph", OPTIONS, levels={Level.CUBIN})
     cubin = result.levels[Level.CUBIN]
@@ -63,7 +55,7 @@ def test_machine_code() -> None:
     assert cubin.startswith(b"\x7fELF")
 
 
-@pytest.mark.skipif(not has_ptxas(), reason="needs ptxas")
+@needs_ptxas
 def test_what_ptxas_spills_is_told() -> None:
     source = """\
 @launch(32, 1, 32)

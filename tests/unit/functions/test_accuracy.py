@@ -7,7 +7,8 @@ import pytest
 from xdsl.dialects import math
 
 from phobos.diagnostics import PhobosError
-from phobos.targets.ptx.assembler import assemble, find_ptxas
+from phobos.targets.ptx.assembler import assemble
+from tests.support.ptxas import needs_ptxas
 from tests.unit.functions.accuracy import ulps
 from tests.unit.functions.kernels import BINARY, Variant, apply, compiled, instructions
 from tests.unit.functions.references import CASES, Case
@@ -81,24 +82,18 @@ def test_points_and_tiles_agree(case: Case) -> None:
     np.testing.assert_array_equal(points.view(np.uint32), tile.view(np.uint32))
 
 
+@needs_ptxas
 @pytest.mark.parametrize("variant", [("sm_75", False), ("sm_90", True)], ids=["sm_75", "fast"])
 @by_case
 def test_ptxas_takes_it(case: Case, variant: tuple[str, bool]) -> None:
-    try:
-        find_ptxas()
-    except PhobosError as fault:
-        pytest.skip(str(fault))
     chip, is_fast = variant
     text = compiled(Variant(case.operation, chip=chip, is_fast=is_fast)).ptx
     assert assemble(text, chip).warnings == ()
 
 
+@needs_ptxas
 @pytest.mark.parametrize("case", [one for one in CASES if "f64" in one.kinds], ids=lambda c: c.name)
 def test_ptxas_takes_it_in_f64(case: Case) -> None:
-    try:
-        find_ptxas()
-    except PhobosError as fault:
-        pytest.skip(str(fault))
     text = compiled(Variant(case.operation, "f64", chip="sm_75", tile=256)).ptx
     assert assemble(text, "sm_75").warnings == ()
 
