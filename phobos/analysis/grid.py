@@ -37,9 +37,10 @@ def infer_grid(kernel: gpu.FuncOp) -> Grid | None:
     """
     used = {op.axis.data.value for op in kernel.walk() if isinstance(op, ctx.BlockOp)}
     wanted: dict[str, list[str]] = {}
+    forms = _Forms()
     for mem, indices in _stores(kernel):
         for axis, index in enumerate(indices):
-            form = _form_of(index)
+            form = forms.of(index)
             if form is None or len(form.coefficients) != 1:
                 continue
             ((grid_axis, coefficient),) = form.coefficients.items()
@@ -91,41 +92,51 @@ def _count(extent: str | int, coefficient: int) -> str:
     return extent if coefficient == 1 else f"ceildiv({extent}, {coefficient})"
 
 
-def _form_of(value: SSAValue) -> _Form | None:
-    """The form of a value; None if CTA indices are in it in another way."""
-    if isinstance(value, BlockArgument):
-        loop = value.block.parent_op()
-        if isinstance(loop, scf.ForOp) and value.index == 0:
-            start = _form_of(loop.lb)
-            return _Form(start.coefficients, None) if start is not None else None
-        return _Form(constant=None) if isinstance(loop, gpu.FuncOp) else None
-    op = value.owner
-    assert isinstance(op, Operation)
-    match op:
-        case ctx.BlockOp():
-            return _Form({op.axis.data.value: 1})
-        case arith.ConstantOp(value=IntegerAttr()):
-            assert isinstance(op.value, IntegerAttr)
-            return _Form(constant=op.value.value.data)
-        case arith.AddiOp():
-            return _sum(_form_of(op.lhs), _form_of(op.rhs), 1)
-        case arith.SubiOp():
-            return _sum(_form_of(op.lhs), _form_of(op.rhs), -1)
-        case arith.MuliOp():
-            return _product(_form_of(op.lhs), _form_of(op.rhs))
-        case arith.IndexCastOp() | arith.ExtSIOp():
-            return _form_of(op.operands[0])
-        case _:
-            return _Form(constant=None) if not _reads_block(op) else None
+class _Forms:
+    """The form of each value, found once however often it is used."""
 
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, _Form | None] = {}
 
-def _reads_block(op: Operation) -> bool:
-    """Whether a CTA index is among what an op is computed from, as far as can be seen."""
-    if op.regions:
-        return True
-    return any(
-        form is None or bool(form.coefficients) for form in map(_form_of, op.operands)
-    ) and not isinstance(op, memref.DimOp)
+    def of(self, value: SSAValue) -> _Form | None:
+        """The form of a value; None if CTA indices are in it in another way."""
+        if value not in self._known:
+            self._known[value] = self._find(value)
+        return self._known[value]
+
+    def _find(self, value: SSAValue) -> _Form | None:
+        if isinstance(value, BlockArgument):
+            loop = value.block.parent_op()
+            if isinstance(loop, scf.ForOp) and value.index == 0:
+                start = self.of(loop.lb)
+                return _Form(start.coefficients, None) if start is not None else None
+            return _Form(constant=None) if isinstance(loop, gpu.FuncOp) else None
+        op = value.owner
+        assert isinstance(op, Operation)
+        match op:
+            case ctx.BlockOp():
+                return _Form({op.axis.data.value: 1})
+            case arith.ConstantOp(value=IntegerAttr()):
+                assert isinstance(op.value, IntegerAttr)
+                return _Form(constant=op.value.value.data)
+            case arith.AddiOp():
+                return _sum(self.of(op.lhs), self.of(op.rhs), 1)
+            case arith.SubiOp():
+                return _sum(self.of(op.lhs), self.of(op.rhs), -1)
+            case arith.MuliOp():
+                return _product(self.of(op.lhs), self.of(op.rhs))
+            case arith.IndexCastOp() | arith.ExtSIOp():
+                return self.of(op.operands[0])
+            case _:
+                return _Form(constant=None) if not self._reads_block(op) else None
+
+    def _reads_block(self, op: Operation) -> bool:
+        """Whether a CTA index is among what an op is computed from, as far as can be seen."""
+        if op.regions:
+            return True
+        return any(
+            form is None or bool(form.coefficients) for form in map(self.of, op.operands)
+        ) and not isinstance(op, memref.DimOp)
 
 
 def _sum(a: _Form | None, b: _Form | None, sign: int) -> _Form | None:
