@@ -12,6 +12,7 @@ number for each lane:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import gcd
 
 from xdsl.dialects import arith, scf
@@ -20,7 +21,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from phobos.analysis.ranges import Ranges
 from phobos.analysis.uniformity import Uniformity, Variation
 from phobos.dialects import ctx, elementwise
-from phobos.record import Record, Value, record
+from phobos.record import Value, record
 from phobos.targets.ptx.chips import WARP_LANES
 
 
@@ -35,13 +36,14 @@ class Spread(Value):
     own: tuple[int, ...]
 
 
-@record
-class Lanes(Record):
+@dataclass
+class Lanes:
     """Answers how integer values differ between the lanes of a warp."""
 
     uniformity: Uniformity
     ranges: Ranges
     threads: int
+    _known: dict[SSAValue, Spread | None] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -50,6 +52,11 @@ class Lanes(Record):
 
     def of(self, value: SSAValue) -> Spread | None:
         """How a value is spread; None if that is not known."""
+        if value not in self._known:
+            self._known[value] = self._find(value)
+        return self._known[value]
+
+    def _find(self, value: SSAValue) -> Spread | None:
         if self.uniformity.level(value) < Variation.VARYING:
             return self.same(self.ranges.of(value).divisor)
         if isinstance(value, BlockArgument):
