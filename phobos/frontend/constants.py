@@ -17,7 +17,10 @@ from phobos.frontend.types import BOOL, INDEX, Kind, ScalarType
 Constant = int | float | bool
 
 _INDEX_BITS = 32
-_MAX_WEAK_BITS = 64
+# Literals compute exactly, so that only what comes out must fit the type it meets. The bound keeps
+# a chain of products from growing without end.
+_MAX_WEAK_BITS = 256
+_MAX_WEAK_SHIFT = 64
 _FLOAT_LIMITS = {
     "f8e4m3": 448.0,
     "f8e5m2": 57344.0,
@@ -32,7 +35,7 @@ def integer_range(type_: ScalarType) -> tuple[int, int]:
     """The smallest and the largest value of an integer type (index: those of 32 bits)."""
     bits = type_.bits or _INDEX_BITS
     if type_.kind is Kind.WEAK_INT:
-        return -(1 << (_MAX_WEAK_BITS - 1)), (1 << _MAX_WEAK_BITS) - 1
+        return -(1 << _MAX_WEAK_BITS), 1 << _MAX_WEAK_BITS
     if type_.is_unsigned:
         return 0, (1 << bits) - 1
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
@@ -144,7 +147,9 @@ def fold_binary(
 def _fold_integer(operator: str, left: int, right: int, type_: ScalarType) -> int | None:
     if operator in ("/", "%") and right == 0:
         return None
-    if operator in ("<<", ">>") and not 0 <= right < (type_.bits or _INDEX_BITS):
+    weak = type_.kind is Kind.WEAK_INT
+    bits = _MAX_WEAK_SHIFT if weak else type_.bits or _INDEX_BITS
+    if operator in ("<<", ">>") and not 0 <= right < bits:
         return None
     return wrap(_INTEGER[operator](left, right), type_)
 

@@ -12,8 +12,8 @@ into consecutive lanes, in vectors as wide as the class's accesses can use, and 
 axes that are not folded where there are such. The operand of a broadcast takes the layout of
 the result with the repeated axes dropped, so that repeating is free; so does the result of a
 fold, and a transposed or reshaped tile that nothing else decides. A contraction decides the
-layout of what it sums in, and wants its operands as its instruction has them. Where two ask
-for different layouts, a `tile.convert_layout` bridges them.
+layout of what it sums in (of several, one in the innermost loop), and wants its operands as its
+instruction has them. Where two ask for different layouts, a `tile.convert_layout` bridges them.
 
 Precondition: `ph-analyze-extents`. Postcondition: every tile type carries a layout.
 Cost: two walks and a union-find, about 4 us an op with tiles.
@@ -120,10 +120,8 @@ def assign_layouts(kernel: gpu.FuncOp) -> None:
                 _bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
             case ScanOp():
                 _bridge_scan(op, threads_of(kernel))
-            case DotOp() if not loads_operands(op):
-                wanted = contraction_of(op, threads_of(kernel))
-                _bridge_operand(op, wanted.a, 0)
-                _bridge_operand(op, wanted.b, 1)
+            case DotOp():
+                _bridge_dot(op, contraction_of(op, threads_of(kernel)))
             case _:
                 pass
 
@@ -236,7 +234,8 @@ def _choose(
     def _derived(number: int) -> LinearLayout | None:
         tiles = classes[number]
         if tiles.dots:
-            return contraction_of(tiles.dots[0], threads).c
+            # Those that run most often should need no conversion.
+            return contraction_of(max(tiles.dots, key=_loop_depth), threads).c
         for repeat in tiles.repeated:
             source = class_of[repeat.result]
             if source not in asked - chosen.keys():
@@ -379,6 +378,28 @@ def _bridge_scan(op: ScanOp, threads: int) -> None:
     wanted = scan_layout(op.value.type.get_shape(), threads, 1, op.axis)
     _bridge_operand(op, wanted)
     _bridge_result(op, wanted)
+
+
+def _bridge_dot(op: DotOp, wanted: Contraction) -> None:
+    """Gives a contraction its operands and sums as its instruction has them.
+
+    One class may hold sums of several instructions, as in `dot(a, b) * dot(c, d)`.
+    """
+    if not loads_operands(op):
+        _bridge_operand(op, wanted.a, 0)
+        _bridge_operand(op, wanted.b, 1)
+    _bridge_operand(op, wanted.c, 2)
+    _bridge_result(op, wanted.c)
+
+
+def _loop_depth(op: Operation) -> int:
+    """How many loops an op is in."""
+    depth = 0
+    parent = op.parent_op()
+    while parent is not None:
+        depth += isinstance(parent, scf.ForOp | scf.WhileOp)
+        parent = parent.parent_op()
+    return depth
 
 
 def _bridge_operand(op: Operation, wanted: LinearLayout, position: int = 0) -> None:

@@ -100,6 +100,23 @@ kernel k(x: tensor<f32>[4, 4], y: tensor<f32>[3, 12], o: tensor<f32>[4, 12]) {
   o[:, :] = t_dot(pad(x[0 :+ 3, :], -inf), y[:, :])
 }
 """),
+    # Each product has a layout of its own for its sums.
+    "two products of different types in one expression": Finding("""\
+@launch(128)
+kernel k(a: tensor<u8>[16, 32], b: tensor<f16>[16, 16], x: i8, o: tensor<i32>[16, 8]) {
+  let p = dot(a[:, 0 : 16], full<i8>(x, 16, 8))
+  o[:, :] = where(iota<1>(16, 8) < 4, p, dot_t(a[:, 0 : 3], a[0 : 8, 3 : 6]) << 20) + \
+    p * i32(dot(b[:, :], b[:, 0 : 8]))
+}
+"""),
+    # What literals give before it meets a type may leave 64 bits.
+    "a literal shifted there and back": Finding("""\
+@launch(32)
+kernel k(x: tensor<u64>[32], y: tensor<i64>[32], o: tensor<u64>[32], p: tensor<i64>[32]) {
+  o[:] = x[:] + (15044749520329091029 << 1 >> 1)
+  p[:] = max(y[:], 7481875422924717981 * 6 / 6) + (1 << 40)
+}
+"""),
     # What a product on tensor cores is added to may be taken for 0 if it is subnormal.
     "a subnormal number and a product": Finding("""\
 @launch(32)

@@ -230,7 +230,8 @@ class Writer:
 
     def _folded(self, number: int) -> str:
         """An integer as an expression of literals, which only the compiler works out."""
-        other = self.random.randint(1, 9)
+        # A literal itself must fit in 64 bits; what comes of some may leave them for a while.
+        other = min(self.random.randint(1, 9), (1 << 64) // (abs(number) + 1))
         sign = "-" if number < 0 else ""
         return self.pick(
             (
