@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 TOTAL = "text to PTX"
 PROCESS = "whole process"
 PTXAS = "ptxas"
+TRITON = "triton"
 _PROCESS_SHARE = 3
 """Whole processes are slow and steady: a third of the repeats is enough for them."""
 _REST = "not in a step"
@@ -46,6 +47,16 @@ class Timing:
     seconds: Spread
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A peer that cannot compile its kernel: the kind of error, and what it says."""
+
+    program: str
+    compiler: str
+    kind: str
+    reason: str
+
+
 def run_compile_time(options: argparse.Namespace) -> int:
     """Measure, print the tables, write the CSV file; returns the exit code."""
     programs = options.programs or default_programs(with_kernels=not options.growth)
@@ -56,13 +67,15 @@ def run_compile_time(options: argparse.Namespace) -> int:
         growths = [measure_growth(path, options.chip, options.repeats) for path in programs]
         make_console().print(growth_table(growths, options.chip))
         return 0
-    timings = measure_all(programs, options.chip, options.repeats)
+    timings, failures = measure_all(programs, options.chip, options.repeats)
     console = make_console()
-    console.print(overview(timings, options.chip))
+    console.print(overview(timings, failures, options.chip))
+    for one in failures:
+        console.print(f"{one.compiler} on {one.program}: {one.kind}: {one.reason}")
     if options.steps:
         console.print(step_table(timings))
     if options.csv is not None:
-        write_csv(options.csv, timings)
+        write_csv(options.csv, timings, failures)
     return 0
 
 
@@ -79,21 +92,38 @@ def label(path: Path) -> str:
     return f"kernels/{path.name}" if path.parent.name == "kernels" else path.name
 
 
-def measure_all(programs: Sequence[Path], chip: str, repeats: int) -> list[Timing]:
-    """Every measurement of every program."""
+def measure_all(
+    programs: Sequence[Path], chip: str, repeats: int
+) -> tuple[list[Timing], list[Failure]]:
+    """Every measurement of every program, and where a peer has none.
+
+    A peer may lack what a kernel needs on the chip; what Phobos cannot compile is a PhobosError.
+    """
     from tools.bench.triton_compile import compile_in_triton, kernels_by_example
 
     equivalents = kernels_by_example()
     timings: list[Timing] = []
+    failures: list[Failure] = []
     for path in programs:
         timings += compile_warm(path, chip, repeats)
         timings.append(compile_in_process(path, chip, max(1, repeats // _PROCESS_SHARE)))
         problem = equivalents.get(path.resolve())
         if problem is None:
             continue
-        steps = compile_in_triton(problem, chip, repeats)
-        timings += [Timing(label(path), "triton", step, spread(v)) for step, v in steps.items()]
-    return timings
+        try:
+            steps = compile_in_triton(problem, chip, repeats)
+        except Exception as error:
+            failures.append(_failure(label(path), error))
+            continue
+        timings += [Timing(label(path), TRITON, step, spread(v)) for step, v in steps.items()]
+    return timings, failures
+
+
+def _failure(program: str, error: Exception) -> Failure:
+    """Triton shows the code first and says last what is wrong with it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = lines[-1] if lines else "no description"
+    return Failure(program, TRITON, type(error).__name__, reason)
 
 
 def compile_warm(path: Path, chip: str, repeats: int) -> list[Timing]:
@@ -145,20 +175,22 @@ def compile_in_process(path: Path, chip: str, repeats: int) -> Timing:
 # Output ------------------------------------------------------------------------------------------
 
 
-def overview(timings: Sequence[Timing], chip: str) -> Table:
-    """One line a program: the totals of each compiler."""
+def overview(timings: Sequence[Timing], failures: Sequence[Failure], chip: str) -> Table:
+    """One line a program: the totals of each compiler, or what kind of error it ended with."""
     columns = (
-        ("phobos", TOTAL), ("phobos", PROCESS), ("triton", TOTAL), ("triton", PTXAS),
+        ("phobos", TOTAL), ("phobos", PROCESS), (TRITON, TOTAL), (TRITON, PTXAS),
     )  # fmt: skip
     table = make_table(
         f"Compile times for {chip}, medians",
         ("program", *(f"{compiler}: {step}" for compiler, step in columns)),
         right=range(1, 1 + len(columns)),
     )
-    known = {(one.program, one.compiler, one.step): one.seconds for one in timings}
+    known = {
+        (one.program, one.compiler, one.step): time_text(one.seconds.median) for one in timings
+    }
+    known.update({(one.program, one.compiler, TOTAL): f"failed: {one.kind}" for one in failures})
     for program in dict.fromkeys(one.program for one in timings):
-        cells = [known.get((program, *column)) for column in columns]
-        table.add_row(program, *("-" if cell is None else time_text(cell.median) for cell in cells))
+        table.add_row(program, *(known.get((program, *column), "-") for column in columns))
     return table
 
 
@@ -178,13 +210,17 @@ def step_table(timings: Sequence[Timing]) -> Table:
     return table
 
 
-def write_csv(path: Path, timings: Sequence[Timing]) -> None:
-    """One row a measurement, times in seconds."""
+def write_csv(path: Path, timings: Sequence[Timing], failures: Sequence[Failure]) -> None:
+    """One row a measurement, times in seconds; of a failure the note alone."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(("program", "compiler", "step", "median_s", "p20_s", "p80_s", "samples"))
+        head = ("program", "compiler", "step", "median_s", "p20_s", "p80_s", "samples", "note")
+        writer.writerow(head)
         for one in timings:
             values = (one.seconds.median, one.seconds.low, one.seconds.high)
             times = [f"{value:.6g}" for value in values]
-            writer.writerow((one.program, one.compiler, one.step, *times, one.seconds.count))
+            writer.writerow((one.program, one.compiler, one.step, *times, one.seconds.count, ""))
+        for one in failures:
+            note = f"failed: {one.kind}: {one.reason}"
+            writer.writerow((one.program, one.compiler, TOTAL, "", "", "", "", note))

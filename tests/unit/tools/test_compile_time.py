@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.bench import cli, triton_compile
-from tools.bench.case import example
+from tools.bench.case import Problem, example
 from tools.bench.compile_time import (
     PROCESS,
     PTXAS,
@@ -19,6 +19,7 @@ from tools.bench.compile_time import (
     label,
     overview,
 )
+from tools.bench.registry import all_cases
 from tools.bench.spread import Spread
 from tools.bench.triton_language import is_installed
 
@@ -59,10 +60,43 @@ def test_compilers_stand_side_by_side() -> None:
             timing("triton", TOTAL, 0.06),
             timing("triton", PTXAS, 0.03),
         ],
+        [],
         "sm_80",
     )
     cells = [list(column.cells) for column in table.columns]
     assert cells == [["a.ph"], ["20.00 ms"], ["-"], ["60.00 ms"], ["30.00 ms"]]
+
+
+def test_a_kernel_that_a_peer_cannot_compile_does_not_end_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class CompilationError(Exception):
+        pass
+
+    def compile_in_triton(problem: Problem, chip: str, repeats: int) -> dict[str, list[float]]:
+        if problem.case.name == "copy":
+            raise CompilationError("at 1:0:\ndef kernel(\n^\nno fp8 on this chip\n")
+        return {TOTAL: [0.5] * repeats, PTXAS: [0.25] * repeats}
+
+    copy = example("copy2d.ph")
+    problems = {
+        path.resolve(): Problem(all_cases()[name], "f32", (64,))
+        for path, name in ((copy, "copy"), (SAXPY, "saxpy"))
+    }
+    monkeypatch.setattr(triton_compile, "kernels_by_example", lambda: problems)
+    monkeypatch.setattr(triton_compile, "compile_in_triton", compile_in_triton)
+    path = tmp_path / "times.csv"
+    arguments = ["compile-time", str(copy), str(SAXPY), "--repeats", "1", "--csv", str(path)]
+    assert cli.main(arguments) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    (failed,) = [line for line in lines if line.startswith("copy2d.ph")]
+    assert failed.endswith("failed: CompilationError -")
+    (other,) = [line for line in lines if line.startswith("saxpy_fp32.ph")]
+    assert other.endswith("500.0 ms 250.0 ms")
+    assert "triton on copy2d.ph: CompilationError: no fp8 on this chip" in lines
+    with open(path, newline="") as text:
+        notes = {row["program"]: row["note"] for row in csv.DictReader(text) if row["note"]}
+    assert notes == {"copy2d.ph": "failed: CompilationError: no fp8 on this chip"}
 
 
 def test_a_missing_program_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
