@@ -2,10 +2,11 @@
 
     scf.for .. {                            %f = (fragments of the first stage's first step)
       tile.async_wait 1                     scf.for .. iter_args(%a0 = %f ..) {
-      (barrier, copies)                       (copies)
-      %d = tile.dot %A_stage, %B_stage   -->  %a1 = tile.load %A_stage[.., 16]
+      (barrier, copies)                       %a1 = tile.load %A_stage[.., 16]
+      %d = tile.dot %A_stage, %B_stage   -->  (copies of A)
     }                                         %d0 = tile.dot %a0, %b0, ..
                                               %a2 = ..., and so on for each step along K
+                                              tile.async_commit
                                               tile.async_wait 1
                                               (barrier)
                                               %n = tile.load %A_next_stage[.., 0]
@@ -15,7 +16,9 @@
 
 The contraction of a staged loop is cut into the steps of its instruction, and each step's
 fragments are loaded one step ahead, the first step's in the iteration before. So the tensor
-cores have work while a warp waits for the barrier and for shared memory.
+cores have work while a warp waits for the barrier and for shared memory. The copies of later
+stages go behind the loads of the first steps, an operand to a step: ptxas moves no load of shared
+memory over a copy into it, and would have the first products done before it loads for the next.
 
 Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
 """
@@ -27,10 +30,11 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
-from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
+from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout.contraction import lift, mma_contraction
@@ -123,8 +127,13 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     fragments = (body.args[-2], body.args[-1])
     steps = OpBuilder(product.dot)
     total = product.dot.c
+    copies = _take_copies(body)
     for step in range(1, product.steps):
         following = _load_step(steps, product, (product.a.result, product.b.result), step)
+        last = step == product.steps - 1
+        for copy in copies if last else copies[:1]:
+            steps.put(copy)
+        copies = [] if last else copies[1:]
         total = steps.add(_step_product(product, fragments, total))
         fragments = following
     steps.put(AsyncWaitOp(product.wait.pending.value.data))
@@ -141,6 +150,44 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
         op.detach()
         op.erase()
     extend_yield(body, [], following_if.results)
+
+
+def _take_copies(body: Block) -> list[Operation]:
+    """Takes the copies and their commit out of a loop: a conditional for each copy, the commit."""
+    taken: list[Operation] = []
+    for op in list(body.ops):
+        if isinstance(op, scf.IfOp) and not op.results and _only_copies(op.true_region.block):
+            taken += [_copy_alone(op, copy) for copy in op.true_region.block.ops if _copies(copy)]
+            op.detach()
+            op.erase()
+        elif isinstance(op, AsyncCommitOp) and taken:
+            op.detach()
+            taken.append(op)
+    return taken
+
+
+def _copies(op: Operation) -> bool:
+    return isinstance(op, AsyncCopyOp)
+
+
+def _only_copies(block: Block) -> bool:
+    """Whether a block does nothing but start copies."""
+    others = [op for op in block.ops if not isinstance(op, AsyncCopyOp | scf.YieldOp)]
+    return len(others) < len(block.ops) - 1 and all(is_side_effect_free(op) for op in others)
+
+
+def _copy_alone(branch: scf.IfOp, copy: Operation) -> scf.IfOp:
+    """A conditional that starts one of the copies of `branch`."""
+    block = branch.true_region.block
+    needed: set[Operation] = {copy}
+    for op in reversed(list(block.ops)):
+        if op in needed:
+            needed |= {value.owner for value in op.operands if isinstance(value.owner, Operation)}
+    clones: dict[SSAValue, SSAValue] = {}
+    ops = [op.clone(clones) for op in block.ops if op in needed]
+    alone = scf.IfOp(branch.cond, [], Region(Block([*ops, scf.YieldOp()])))
+    alone.location = branch.location
+    return alone
 
 
 def _carried_initial(loop: scf.ForOp, argument: SSAValue) -> SSAValue:
