@@ -36,8 +36,13 @@ _MEMORY_SHARE = 0.8
 """How much of the free memory the arrays may take; references and checks need the rest."""
 _FIRST_COVER = 200_000
 _LONGEST_COVER = 1 << 27
-"""Cycles, about 0.1 ms and 70 ms at 2 GHz. A contender that waits for the GPU itself is never
-queued in time, however long the wait."""
+"""Cycles, about 0.1 ms and 70 ms at 2 GHz."""
+_COVERED_BEFORE_LESS = 16
+"""Samples in a row that were queued in time, after which half the wait is tried again: what made
+it long may have happened once, such as the loading of a kernel."""
+_WAITS_ITSELF = 1.5
+"""A contender that waits for the GPU is never queued in time, however long the wait: twice the
+wait takes it this much longer at least, two times in a row."""
 _POISON_INTEGER = 0x55
 _COPY_BYTES = 1 << 30
 _PRODUCT_EXTENT = 8192
@@ -63,6 +68,7 @@ class TorchMachine:
         self.multiprocessors: int = properties.multi_processor_count
         self.l2_bytes: int = properties.L2_cache_size
         self._cover = _FIRST_COVER
+        self._covered_in_a_row = 0
 
     # Arrays --------------------------------------------------------------------------------------
 
@@ -132,24 +138,45 @@ class TorchMachine:
 
         Without that the time that the host takes to queue a kernel would count as the kernel's.
         If the GPU came to the first launch before the last was queued, the sample is taken again
-        behind a longer wait.
+        behind a longer wait, unless it is a launch that waits for the GPU.
         """
-        torch = self.torch
+        first_cover, before, waits = self._cover, 0.0, 0
         while True:
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda._sleep(self._cover)
-            begin.record()
-            started = time.perf_counter()
-            for launch in launches:
-                launch()
-            queued = time.perf_counter() - started
-            end.record()
-            was_covered = not begin.query()
-            end.synchronize()
-            if was_covered or self._cover >= _LONGEST_COVER:
-                seconds = begin.elapsed_time(end) * 1e-3
-                return Sample(seconds / len(launches), queued / len(launches))
+            sample, queued, was_covered = self._sample(launches)
+            waits = waits + 1 if before and queued > _WAITS_ITSELF * before else 0
+            before = queued
+            if was_covered:
+                self._note_covered()
+                return sample
+            if waits >= 2:
+                self._cover = first_cover
+                return sample
+            if self._cover >= _LONGEST_COVER:
+                return sample
+            self._covered_in_a_row = 0
             self._cover *= 2
+
+    def _sample(self, launches: Sequence[Launch]) -> tuple[Sample, float, bool]:
+        """A sample, the seconds it took to queue, and whether the GPU was busy until then."""
+        torch = self.torch
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(self._cover)
+        begin.record()
+        started = time.perf_counter()
+        for launch in launches:
+            launch()
+        queued = time.perf_counter() - started
+        end.record()
+        was_covered = not begin.query()
+        end.synchronize()
+        seconds = begin.elapsed_time(end) * 1e-3
+        return Sample(seconds / len(launches), queued / len(launches)), queued, was_covered
+
+    def _note_covered(self) -> None:
+        self._covered_in_a_row += 1
+        if self._covered_in_a_row >= _COVERED_BEFORE_LESS:
+            self._covered_in_a_row = 0
+            self._cover = max(_FIRST_COVER, self._cover // 2)
 
     # Roofs ---------------------------------------------------------------------------------------
 

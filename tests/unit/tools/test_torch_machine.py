@@ -54,6 +54,28 @@ def test_a_sample_that_waited_for_the_host_is_taken_again(
     assert fake.sleeps[-1] == last, "the longer wait is kept"
 
 
+def test_the_wait_becomes_short_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeTorch()
+    machine = machine_with(fake, monkeypatch)
+    machine.time([lambda: fake.launch(1e-2, 1e-5)])
+    for _ in range(200):
+        assert machine.time([lambda: fake.launch(1e-5, 1e-5)]).gpu == pytest.approx(1e-5)
+    assert fake.sleeps[-1] == fake.sleeps[0]
+
+
+def test_a_longer_wait_is_no_help_for_what_waits_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeTorch()
+    machine = machine_with(fake, monkeypatch)
+
+    def wait_and_launch() -> None:
+        fake.now = max(fake.now, fake.gpu_is_free_at)
+        fake.launch(1e-5, 2e-5)
+
+    for _ in range(3):
+        assert machine.time([wait_and_launch]).gpu == pytest.approx(3e-5)
+    assert max(fake.sleeps) * CYCLE < 2e-3
+
+
 def test_a_contender_that_never_queues_in_time_still_gets_a_sample(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
