@@ -23,6 +23,9 @@ Exit codes: 0; 1 if something of Phobos failed or was wrong, or nothing can be m
 
 COMPILE_TIME = "compile-time"
 
+ROUNDS, BRIEF_ROUNDS = 50, 20
+SECONDS, BRIEF_SECONDS = 5, 2
+
 _MAX_EXTENT = 1 << 40
 _MAX_EXPONENT = 64
 
@@ -73,12 +76,21 @@ def _one_of(text: str, known: Collection[str], what: str) -> str:
 
 def positive(text: str) -> int:
     """An integer from 1 on."""
+    return _integer_from(1, text)
+
+
+def natural(text: str) -> int:
+    """An integer from 0 on."""
+    return _integer_from(0, text)
+
+
+def _integer_from(least: int, text: str) -> int:
     try:
         value = int(text)
     except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 1 on")
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from {least} on")
     return value
 
 
@@ -118,7 +130,16 @@ def make_parser() -> argparse.ArgumentParser:
         "--set", dest="constants", type=named_integer, action="append", default=[],
         metavar="NAME=VALUE", help="a constant of Phobos' kernel in place of those tried",
     )  # fmt: skip
-    add("--rounds", type=positive, default=50, help="samples of each finalist (default 50)")
+    add(
+        "--rounds", type=positive,
+        help=f"samples of each finalist (default {ROUNDS}, with --brief {BRIEF_ROUNDS})",
+    )  # fmt: skip
+    add(
+        "--seconds", type=positive,
+        help="how long the search for the best candidates of a problem may take, and as long the "
+        f"contest between them (default {SECONDS}, with --brief {BRIEF_SECONDS})",
+    )  # fmt: skip
+    add("--brief", action="store_true", help="as few samples as still give a median and its spread")
     add("--seed", type=int, default=0, help="where the random data starts (default 0)")
     add(
         "--timeout", type=positive, default=180, metavar="SECONDS",
@@ -126,7 +147,13 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add(
         "--within", type=positive, metavar="SECONDS",
-        help="begin with no further case after this long, and say which were left out",
+        help="begin with no further case after this long, and say which were left out; cases are "
+        "measured in the order in which they are named",
+    )  # fmt: skip
+    add(
+        "--ahead", type=natural, metavar="PROCESSES",
+        help="compile all candidates in this many processes before anything is measured "
+        "(default: one for each core; 0: each one when its turn comes)",
     )  # fmt: skip
     add("--csv", type=Path, metavar="FILE", help="write every measurement to a CSV file")
     add("--plot", type=Path, metavar="FILE", help="draw a roofline to a .png or .svg file")

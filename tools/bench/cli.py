@@ -7,9 +7,19 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from phobos.diagnostics import PhobosError
-from tools.bench.arguments import COMPILE_TIME, make_compile_time_parser, make_parser
+from tools.bench.ahead import compile_ahead, core_count
+from tools.bench.arguments import (
+    BRIEF_ROUNDS,
+    BRIEF_SECONDS,
+    COMPILE_TIME,
+    ROUNDS,
+    SECONDS,
+    make_compile_time_parser,
+    make_parser,
+)
 from tools.bench.case import Case
 from tools.bench.entrants import Contender, Selection
 from tools.bench.errors import BenchError, summary
@@ -20,7 +30,13 @@ from tools.bench.roofline import PRODUCT_TYPES, check_plotting, write_plot
 from tools.bench.table import case_list, make_console, problem_table, summary_table
 from tools.bench.torch_machine import require_torch
 from tools.bench.triton_language import is_installed
-from tools.bench.worker import Job, Roofs, run_jobs
+from tools.bench.worker import Job, Roofs, Spent, run_jobs
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LONGEST_AHEAD = 600.0
+"""Seconds: compiling hangs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,7 +111,13 @@ def _settings(options: argparse.Namespace) -> Settings:
     selection = Selection(
         chosen, options.chip, tuple(dict.fromkeys(options.older)), tuple(options.constants)
     )
-    return Settings(selection, rounds=options.rounds, seed=options.seed)
+    rounds, seconds = (BRIEF_ROUNDS, BRIEF_SECONDS) if options.brief else (ROUNDS, SECONDS)
+    return Settings(
+        selection,
+        rounds=options.rounds or rounds,
+        seconds=options.seconds or seconds,
+        seed=options.seed,
+    )
 
 
 def _measure(jobs: Sequence[Job], options: argparse.Namespace) -> int:
@@ -105,8 +127,10 @@ def _measure(jobs: Sequence[Job], options: argparse.Namespace) -> int:
         console.print("Triton is not installed, so PyTorch is the only peer.")
     everything: list[Result] = []
     started = time.monotonic()
+    _compile_ahead(jobs, settings, options, console)
     done = 0
     roofs: Roofs | None = None
+    spent = ""
     with ExitStack() as stack:
         csv_file = stack.enter_context(CsvFile(options.csv)) if options.csv else None
         messages = run_jobs(
@@ -119,8 +143,14 @@ def _measure(jobs: Sequence[Job], options: argparse.Namespace) -> int:
             if isinstance(message, Roofs):
                 roofs = message
                 continue
+            if isinstance(message, Spent):
+                spent = message.text
+                continue
             everything += message
             console.print(problem_table(message, with_search=options.candidates))
+            if spent:
+                console.print(f"  took {spent}\n")
+                spent = ""
             if csv_file is not None:
                 csv_file.add(message)
             done += 1
@@ -132,3 +162,15 @@ def _measure(jobs: Sequence[Job], options: argparse.Namespace) -> int:
     if options.plot is not None and roofs is not None:
         write_plot(options.plot, everything, roofs)
     return 1 if any(map(is_fault, everything)) else 0
+
+
+def _compile_ahead(
+    jobs: Sequence[Job], settings: Settings, options: argparse.Namespace, console: Console
+) -> None:
+    """Let all cores compile, before all is quiet for what is measured."""
+    processes = core_count() if options.ahead is None else options.ahead
+    if processes:
+        # What has to be measured within some time is not compiled all that time.
+        timeout = options.within / 2 if options.within else _LONGEST_AHEAD
+        done = compile_ahead(jobs, settings.selection, processes=processes, timeout=timeout)
+        console.print(str(done))

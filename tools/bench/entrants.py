@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from phobos.runtime.binding import MAX_EXTENT_MULTIPLE
 from tools.bench.case import Choices, PhobosKernel, Problem, Values
 from tools.bench.machine import Machine
 
@@ -127,9 +128,17 @@ def _phobos_run(
 ) -> Run:
     import phobos
 
-    module = phobos.compile(kernel.source(problem.dtype), chip, constants)
+    # Compiled for the multiple that most sizes have, for which a launch would compile it again.
+    module = phobos.compile(
+        kernel.source(problem.dtype), chip, constants, extent_multiple=MAX_EXTENT_MULTIPLE
+    )
     launcher = module[kernel.kernel]
-    return _from_zero(problem, machine, lambda values: launcher(**vars(values), grid=grid))
+    names = [parameter.name for parameter in launcher.contract.parameters]
+
+    def run(values: Values) -> object:
+        return launcher(*(getattr(values, name) for name in names), grid=grid)
+
+    return _from_zero(problem, machine, run)
 
 
 def _from_zero(problem: Problem, machine: Machine, run: Run) -> Run:

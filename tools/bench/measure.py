@@ -22,6 +22,12 @@ from tools.bench.errors import BenchError, summary
 from tools.bench.machine import Launch, Machine, Sample
 from tools.bench.results import Result, Stage, Status, blank
 from tools.bench.spread import spread
+from tools.bench.stopwatch import Stopwatch
+
+SCOUT_ROUNDS = 3
+"""Samples of each candidate before those that are clearly slower are left alone."""
+CLEARLY_SLOWER = 1.3
+"""Times the best candidate of the same contender: not noise, and not a finalist."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +58,26 @@ class Ready:
     largest_difference: float
 
 
-def measure(problem: Problem, machine: Machine, settings: Settings) -> list[Result]:
-    """Measure every contender on a problem.
+def measure(
+    problem: Problem, machine: Machine, settings: Settings, watch: Stopwatch | None = None
+) -> list[Result]:
+    """Measure every contender on a problem; `watch` learns where the time goes.
 
     The candidates whose results are right are timed first; the best of each contender compete
     then. What fails or is wrong is a result too, and is not timed. BenchError if the arrays do
     not fit, or nobody takes part.
     """
+    watch = watch or Stopwatch()
     taking_part = entrants(problem, machine, settings.selection)
     if not taking_part:
         raise BenchError(f"none of the contenders chosen can run {problem.case.name}")
-    buffers = _make_buffers(problem, machine, settings.seed)
-    ready, results = check_candidates(problem, machine, taking_part, buffers[0])
+    with watch.step("arrays"):
+        buffers = _make_buffers(problem, machine, settings.seed)
+        machine.synchronize()
+    with watch.step("checks"):
+        ready, results = check_candidates(problem, machine, taking_part, buffers[0], watch)
     if ready and machine.is_alive():
-        results += _compete(problem, machine, settings, ready, buffers)
+        results += _compete(problem, machine, settings, ready, buffers, watch)
     return [replace(one, gpu=machine.name, buffer_sets=len(buffers)) for one in results]
 
 
@@ -105,12 +117,17 @@ def make_set(problem: Problem, machine: Machine, seed: int) -> Values:
 
 
 def check_candidates(
-    problem: Problem, machine: Machine, taking_part: Sequence[Entrant], values: Values
+    problem: Problem,
+    machine: Machine,
+    taking_part: Sequence[Entrant],
+    values: Values,
+    watch: Stopwatch | None = None,
 ) -> tuple[list[Ready], list[Result]]:
     """The candidates whose results are right, and a result for each of the others.
 
     A fault that takes the GPU down ends the checks: what comes after it would fail as well.
     """
+    watch = watch or Stopwatch()
     references = _references(problem, machine, values)
     ready: list[Ready] = []
     faults: list[Result] = []
@@ -119,8 +136,11 @@ def check_candidates(
             blank(problem, entrant.contender, entrant.choices, Stage.SEARCH), chip=entrant.chip
         )
         try:
-            run = entrant.prepare()
-            worst = _run_and_compare(problem, machine, run, values, references)
+            # Much is compiled only when a kernel is launched, by all three.
+            with watch.step("kernels"):
+                run = entrant.prepare()
+                run_once(problem, machine, run, values)
+            worst = _compare(problem, machine, values, references)
         except Exception as error:
             faults.append(replace(result, status=Status.FAILED, note=summary(error)))
             if not machine.is_alive():
@@ -149,18 +169,18 @@ def _references(problem: Problem, machine: Machine, values: Values) -> dict[str,
     return {array.name: value for array, value in zip(case.outputs, outputs, strict=True)}
 
 
-def _run_and_compare(
-    problem: Problem,
-    machine: Machine,
-    run: Run,
-    values: Values,
-    references: Mapping[str, Any],
-) -> Comparison:
-    """Run once on poisoned outputs and compare them; the worst comparison of all outputs."""
-    for name in references:
-        machine.poison(getattr(values, name))
+def run_once(problem: Problem, machine: Machine, run: Run, values: Values) -> None:
+    """Run on poisoned outputs and wait; raises what went wrong."""
+    for array in problem.case.outputs:
+        machine.poison(getattr(values, array.name))
     run(values)
     machine.synchronize()
+
+
+def _compare(
+    problem: Problem, machine: Machine, values: Values, references: Mapping[str, Any]
+) -> Comparison:
+    """The worst comparison of all outputs."""
     magnitude = problem.case.magnitude(problem.extents)
     comparisons = [
         compare(
@@ -186,30 +206,62 @@ def _compete(
     settings: Settings,
     ready: Sequence[Ready],
     buffers: Sequence[Values],
+    watch: Stopwatch,
 ) -> list[Result]:
     """Search for the best candidate of each contender, then the contest between those."""
     contest = Contest(machine.time, len(buffers))
-    launches = [_bind(one.run, buffers) for one in ready]
-    pilots = contest.pilot(launches)
     results: list[Result] = []
     finalists = list(ready)
     if len({one.entrant.contender for one in ready}) < len(ready):
-        samples = _timed(contest, launches, pilots, settings.search_rounds, settings.seconds)
+        with watch.step("search"):
+            samples, launches = _search(contest, ready, buffers, settings)
         for one, own in zip(ready, samples, strict=True):
-            results.append(_result(problem, one, own, Stage.SEARCH, launches_for(pilots)))
+            results.append(_result(problem, one, own, Stage.SEARCH, launches))
         best = _best_of_each(ready, [median_seconds(own) for own in samples])
         finalists = [ready[index] for index in best]
-    older, faults = _for_older_chips(problem, machine, settings.selection, finalists, buffers[0])
+    with watch.step("older chips"):
+        older, faults = _for_older_chips(
+            problem, machine, settings.selection, finalists, buffers[0], watch
+        )
     results += faults
     if not machine.is_alive():
         return results
-    competing = [_bind(one.run, buffers) for one in (*finalists, *older)]
-    pilots = contest.pilot(competing)
-    samples = _timed(contest, competing, pilots, settings.rounds, settings.seconds)
+    with watch.step("contest"):
+        competing = [_bind(one.run, buffers) for one in (*finalists, *older)]
+        pilots = contest.pilot(competing)
+        launches = launches_for(pilots)
+        rounds = rounds_within(pilots, launches, settings.rounds, settings.seconds)
+        samples = contest.run(competing, rounds, launches)
     for number, (one, own) in enumerate(zip((*finalists, *older), samples, strict=True)):
         stage = Stage.CONTEST if number < len(finalists) else Stage.OLDER
-        results.append(_result(problem, one, own, stage, launches_for(pilots)))
+        results.append(_result(problem, one, own, stage, launches))
     return results
+
+
+def _search(
+    contest: Contest, ready: Sequence[Ready], buffers: Sequence[Values], settings: Settings
+) -> tuple[list[list[Sample]], int]:
+    """The samples of each candidate, and how many launches each holds.
+
+    What is clearly slower than the best of its contender after some rounds gets no more of them.
+    """
+    entrants = [_bind(one.run, buffers) for one in ready]
+    pilots = contest.pilot(entrants)
+    launches = launches_for(pilots)
+    rounds = rounds_within(pilots, launches, settings.search_rounds, settings.seconds)
+    scouted = min(rounds, SCOUT_ROUNDS)
+    samples = contest.run(entrants, scouted, launches)
+    medians = [median_seconds(own) for own in samples]
+    best = {ready[i].entrant.contender: medians[i] for i in _best_of_each(ready, medians)}
+    close = [
+        index
+        for index, one in enumerate(ready)
+        if medians[index] <= CLEARLY_SLOWER * best[one.entrant.contender]
+    ]
+    further = contest.run([entrants[index] for index in close], rounds - scouted, launches)
+    for index, own in zip(close, further, strict=True):
+        samples[index] += own
+    return samples, launches
 
 
 def _for_older_chips(
@@ -218,35 +270,25 @@ def _for_older_chips(
     selection: Selection,
     finalists: Sequence[Ready],
     values: Values,
+    watch: Stopwatch,
 ) -> tuple[list[Ready], list[Result]]:
-    """Phobos' finalist compiled for the other chips, checked as every candidate is.
+    """Phobos' finalist compiled for the other chips, checked as every candidate is."""
+    builds = [build for one in finalists for build in older_builds(problem, selection, one.entrant)]
+    return check_candidates(problem, machine, builds, values, watch) if builds else ([], [])
+
+
+def older_builds(problem: Problem, selection: Selection, entrant: Entrant) -> list[Entrant]:
+    """A candidate compiled for the other chips.
 
     What is limited by arithmetic is left out: it is as fast as the instructions of a chip.
     """
-    if problem.case.rate is not Rate.BYTES:
-        return [], []
-    builds = [
-        one.entrant.for_chip(name)
-        for one in finalists
-        if one.entrant.for_chip is not None
-        for name in selection.older
-    ]
-    return check_candidates(problem, machine, builds, values) if builds else ([], [])
+    if problem.case.rate is not Rate.BYTES or entrant.for_chip is None:
+        return []
+    return [entrant.for_chip(name) for name in selection.older]
 
 
 def _bind(run: Run, buffers: Sequence[Values]) -> list[Launch]:
     return [partial(run, values) for values in buffers]
-
-
-def _timed(
-    contest: Contest,
-    entrants: Sequence[Sequence[Launch]],
-    pilots: Sequence[float],
-    rounds: int,
-    seconds: float,
-) -> list[list[Sample]]:
-    launches = launches_for(pilots)
-    return contest.run(entrants, rounds_within(pilots, launches, rounds, seconds), launches)
 
 
 def _best_of_each(ready: Sequence[Ready], medians: Sequence[float]) -> list[int]:

@@ -21,6 +21,7 @@ from tools.bench.errors import BenchError, summary
 from tools.bench.measure import Settings, measure
 from tools.bench.registry import all_cases
 from tools.bench.results import Result, failure
+from tools.bench.stopwatch import Stopwatch
 from tools.bench.torch_machine import TorchMachine
 
 
@@ -56,7 +57,14 @@ class Refusal:
     reason: str
 
 
-Message = list[Result] | Roofs | Refusal
+@dataclass(frozen=True)
+class Spent:
+    """Where the time of the job went whose results come next, in words."""
+
+    text: str
+
+
+Message = list[Result] | Roofs | Spent | Refusal
 Work = Callable[[Connection, Sequence[Job], Settings, tuple[str, ...]], None]
 """What the other process does: it sends the results of each job, in their order."""
 
@@ -70,8 +78,10 @@ def run_jobs(
     timeout: float,
     roofs_for: Sequence[str] = (),
     work: Work | None = None,
-) -> Iterator[Roofs | list[Result]]:
+) -> Iterator[Roofs | Spent | list[Result]]:
     """Run jobs and give the results of each, in order; before them the roofs, if types are named.
+
+    Before the results of a job comes how long it took, if it came to its end.
 
     A job that takes longer than `timeout` seconds, or whose process ends, gives one result that
     says so. BenchError if the machine is not fit for it.
@@ -155,16 +165,21 @@ def measure_jobs(
     if roofs_for:
         connection.send(_measure_roofs(machine, roofs_for))
     for job in jobs:
-        connection.send(_measure_job(job, machine, settings))
+        watch = Stopwatch()
+        results = _measure_job(job, machine, settings, watch)
+        connection.send(Spent(str(watch)))
+        connection.send(results)
         if not machine.is_alive():
             return
         machine.release()
 
 
-def _measure_job(job: Job, machine: TorchMachine, settings: Settings) -> list[Result]:
+def _measure_job(
+    job: Job, machine: TorchMachine, settings: Settings, watch: Stopwatch
+) -> list[Result]:
     problem = job.problem()
     try:
-        return measure(problem, machine, settings)
+        return measure(problem, machine, settings, watch)
     except BenchError as error:
         return [failure(problem, str(error))]
     except Exception as error:

@@ -11,13 +11,14 @@ import pytest
 
 from tests.unit.tools.sample_results import ALL, WRONG
 from tools.bench import cli
+from tools.bench.ahead import Ahead
 from tools.bench.arguments import dtypes, make_parser, size, sizes
-from tools.bench.entrants import Contender
+from tools.bench.entrants import Contender, Selection
 from tools.bench.errors import BenchError
 from tools.bench.measure import Settings
 from tools.bench.registry import all_cases
 from tools.bench.results import Result
-from tools.bench.worker import Job, Roofs
+from tools.bench.worker import Job, Roofs, Spent
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,7 @@ def test_several_sizes_and_types() -> None:
         (["saxpy", "--contender", "cuda"], "there is no contender `cuda`; there are phobos, torch"),
         (["saxpy", "--older", "sm_81"], "there is no chip `sm_81`; there are sm_75, sm_80"),
         (["saxpy", "--rounds", "0"], "`0` is not a number from 1 on"),
+        (["saxpy", "--ahead", "-1"], "`-1` is not a number from 0 on"),
         (["saxpy", "--set", "BLOCK"], "BLOCK"),
         ([], "the following arguments are required: CASE (--list shows them)"),
         (["sapxy"], "there is no case `sapxy`; did you mean `saxpy`?"),
@@ -139,6 +141,7 @@ class FakeRun:
 def measured(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Lets runs go through without PyTorch; `setattr(cli, "run_jobs", ...)` says what they give."""
     monkeypatch.setattr(cli, "require_torch", lambda: None)
+    monkeypatch.setattr(cli, "compile_ahead", lambda jobs, selection, **options: "not compiled")
     return monkeypatch
 
 
@@ -174,6 +177,68 @@ def test_results_become_tables_and_csv(
     assert "Summary" in out
     with open(path, newline="") as text:
         assert len(list(csv.DictReader(text))) == len(ALL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rounds", "seconds"),
+    [
+        ([], 50, 5),
+        (["--brief"], 20, 2),
+        (["--brief", "--rounds", "30"], 30, 2),
+        (["--seconds", "3"], 50, 3),
+    ],
+)
+def test_how_long_is_measured(
+    arguments: list[str], rounds: int, seconds: int, measured: pytest.MonkeyPatch
+) -> None:
+    fake = FakeRun(ALL)
+    measured.setattr(cli, "run_jobs", fake)
+    assert cli.main(["saxpy", *arguments]) == 0
+    assert (fake.settings.rounds, fake.settings.seconds) == (rounds, seconds)
+
+
+def test_everything_is_compiled_before_it_is_measured(
+    measured: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[int, float, int]] = []
+
+    def compile_ahead(
+        jobs: Sequence[Job], selection: Selection, *, processes: int, timeout: float
+    ) -> Ahead:
+        asked.append((processes, timeout, len(jobs)))
+        return Ahead(12, processes, 3.0, is_complete=False)
+
+    measured.setattr(cli, "compile_ahead", compile_ahead)
+    measured.setattr(cli, "core_count", lambda: 7)
+    measured.setattr(cli, "run_jobs", FakeRun(ALL))
+    for more in (["--within", "90"], ["--ahead", "3"], ["--ahead", "0"]):
+        assert cli.main(["saxpy", "--dtype", "f32", *more]) == 0
+    assert asked == [(7, 45.0, 1), (3, 600.0, 1)]
+    out = capsys.readouterr().out
+    assert "Compiled ahead: 12 builds in 3.0 s by 7 processes; the others are compiled" in out
+
+
+def test_it_is_said_where_the_time_went(
+    measured: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_jobs(*_: Any, **__: Any) -> Iterator[Spent | list[Result]]:
+        yield Spent("1.5 s: search 1.5")
+        yield ALL
+
+    measured.setattr(cli, "run_jobs", run_jobs)
+    assert cli.main(["saxpy"]) == 0
+    assert "took 1.5 s: search 1.5\n" in capsys.readouterr().out
+
+
+def test_cases_are_measured_in_the_order_in_which_they_are_named(
+    measured: pytest.MonkeyPatch,
+) -> None:
+    fake = FakeRun(ALL)
+    measured.setattr(cli, "run_jobs", fake)
+    assert cli.main(["saxpy", "copy", "all", "--dtype", "f32"]) == 0
+    names = [job.case for job in fake.jobs]
+    assert names[:3] == ["saxpy", "copy", "add_broadcast"]
+    assert len(set(names)) == len(names)
 
 
 def test_a_wrong_result_fails_the_run(

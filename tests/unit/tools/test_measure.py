@@ -20,9 +20,10 @@ from tests.unit.tools.toy_case import (
 from tools.bench.case import PhobosKernel, Problem, TorchCall, Values, scratch
 from tools.bench.entrants import Contender, Selection, entrants
 from tools.bench.errors import BenchError
-from tools.bench.measure import Settings, check_candidates, make_set, measure
+from tools.bench.measure import SCOUT_ROUNDS, Settings, check_candidates, make_set, measure
 from tools.bench.registry import all_cases
 from tools.bench.results import Result, Stage, Status
+from tools.bench.stopwatch import Stopwatch
 
 TORCH = Settings(Selection((Contender.TORCH,)), rounds=4, search_rounds=2)
 PHOBOS = Settings(Selection((Contender.PHOBOS,)), rounds=1, search_rounds=1)
@@ -46,6 +47,44 @@ def test_the_best_candidate_gets_to_the_contest() -> None:
     assert final.host_seconds == HOST_SECONDS
     assert final.gpu == "NumPy"
     assert final.rate == pytest.approx(800 / 2e-3)
+
+
+def test_what_is_clearly_slower_is_not_searched_to_the_end() -> None:
+    def slow(torch: Any, t: Values) -> None:
+        right(torch, t)
+        torch.clock += 2e-3
+
+    def near(torch: Any, t: Values) -> None:
+        quicker(torch, t)
+        torch.clock += 3e-4
+
+    settings = replace(TORCH, search_rounds=9)
+    calls = {"slow": slow, "near": near, "quicker": quicker}
+    results = measure(toy_problem(calls), NumpyMachine(), settings)
+    counts = {one.choices: one.seconds and one.seconds.count for one in results[:3]}
+    assert counts == {"slow": SCOUT_ROUNDS, "near": 9, "quicker": 9}
+    assert results[-1].choices == "quicker"
+
+
+def test_a_slow_contender_keeps_its_best_candidate() -> None:
+    """It is compared with its own candidates, not with those of a faster one."""
+    selection = Selection((Contender.PHOBOS, Contender.TORCH))
+    settings = Settings(selection, rounds=2, search_rounds=5)
+    problem = toy_problem({"right": right, "quicker": quicker})
+    results = measure(problem, NumpyMachine(), settings)
+    searched = [one for one in results if one.stage is Stage.SEARCH]
+    assert [one.seconds and one.seconds.count for one in searched] == [5, 5, SCOUT_ROUNDS, 5]
+    assert [one.contender for one in results if one.is_final] == list(selection.contenders)
+
+
+def test_a_stopwatch_learns_where_the_time_goes() -> None:
+    watch = Stopwatch()
+    selection = Selection(older=("sm_75",))
+    problem = toy_problem({"right": right})
+    measure(problem, NumpyMachine(), Settings(selection, rounds=1, search_rounds=1), watch)
+    steps = ["arrays", "checks", "contest", "kernels", "older chips", "search"]
+    assert sorted(watch.seconds) == steps
+    assert watch.seconds["kernels"] > watch.seconds["checks"]
 
 
 def test_a_single_candidate_needs_no_search() -> None:
@@ -196,9 +235,11 @@ def test_a_case_may_name_the_chip(monkeypatch: pytest.MonkeyPatch) -> None:
     chips: list[str | None] = []
     original = phobos.compile
 
-    def noting(source: str, chip: str | None, constants: dict[str, int]) -> phobos.Module:
+    def noting(
+        source: str, chip: str | None, constants: dict[str, int], **options: Any
+    ) -> phobos.Module:
         chips.append(chip)
-        return original(source, chip, constants)
+        return original(source, chip, constants, **options)
 
     monkeypatch.setattr(phobos, "compile", noting)
     for chip in (None, "sm_90"):
