@@ -17,11 +17,13 @@ Every contender runs on the same arrays in one process, in turns; results are ch
 The ratio is the faster peer's time over Phobos': above 1, Phobos is the fastest.
 
   python -m tools.bench compile-time     measures compilation instead (see its --help)
+  python -m tools.bench report           makes Markdown of CSV files (see its --help)
 
 Exit codes: 0; 1 if something of Phobos failed or was wrong, or nothing can be measured here;
 2 if the command line is wrong."""
 
 COMPILE_TIME = "compile-time"
+REPORT = "report"
 
 ROUNDS, BRIEF_ROUNDS = 50, 20
 SECONDS, BRIEF_SECONDS = 5, 2
@@ -183,5 +185,24 @@ def make_compile_time_parser() -> argparse.ArgumentParser:
     add(
         "--growth", action="store_true",
         help="show instead how the time grows when a kernel's body is repeated up to 16 times",
+    )  # fmt: skip
+    return parser
+
+
+def make_report_parser() -> argparse.ArgumentParser:
+    """The command line of the report."""
+    parser = argparse.ArgumentParser(
+        f"python -m tools.bench {REPORT}",
+        description="Print the measurements of CSV files as Markdown tables, in microseconds.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "files", nargs="+", type=Path, metavar="FILE.csv",
+        help="what --csv wrote; of a problem in several files, the last one counts",
+    )  # fmt: skip
+    add(
+        "--into", type=Path, metavar="FILE.md",
+        help="put the lines into the tables of this document that have the same head instead",
     )  # fmt: skip
     return parser

@@ -15,16 +15,19 @@ from tools.bench.arguments import (
     BRIEF_ROUNDS,
     BRIEF_SECONDS,
     COMPILE_TIME,
+    REPORT,
     ROUNDS,
     SECONDS,
     make_compile_time_parser,
     make_parser,
+    make_report_parser,
 )
 from tools.bench.case import Case
 from tools.bench.entrants import Contender, Selection
 from tools.bench.errors import BenchError, summary
 from tools.bench.measure import Settings
 from tools.bench.registry import all_cases, find_cases
+from tools.bench.report import run_report
 from tools.bench.results import CsvFile, Result, is_fault
 from tools.bench.roofline import PRODUCT_TYPES, check_plotting, write_plot
 from tools.bench.table import case_list, make_console, problem_table, summary_table
@@ -47,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from tools.bench.compile_time import run_compile_time
 
             return run_compile_time(make_compile_time_parser().parse_args(given[1:]))
+        if given[:1] == [REPORT]:
+            return run_report(make_report_parser().parse_args(given[1:]))
         return _run(make_parser(), given)
     except (BenchError, PhobosError, OSError) as error:
         print(f"error: {_sentence(error)}", file=sys.stderr)

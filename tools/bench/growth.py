@@ -61,17 +61,16 @@ def measure_growth(path: Path, chip: str, repeats: int) -> Growth:
 
     text, options = read_source(path), make_options(chip=chip)
     compile_text(text, path.name, options)
-    seconds: dict[int, Spread] = {}
-    for copies in COPIES:
-        longer = repeated(text, copies)
-        samples: list[float] = []
-        for _ in range(repeats):
+    longer = {copies: repeated(text, copies) for copies in COPIES}
+    samples: dict[int, list[float]] = {copies: [] for copies in COPIES}
+    # In turns, so that what else the machine does for a while slows all lengths alike.
+    for _ in range(repeats):
+        for copies in COPIES:
             gc.collect()
             started = time.perf_counter()
-            compile_text(longer, path.name, options)
-            samples.append(time.perf_counter() - started)
-        seconds[copies] = spread(samples)
-    return Growth(path.name, seconds)
+            compile_text(longer[copies], path.name, options)
+            samples[copies].append(time.perf_counter() - started)
+    return Growth(path.name, {copies: spread(own) for copies, own in samples.items()})
 
 
 def growth_table(growths: Sequence[Growth], chip: str) -> Table:
