@@ -11,7 +11,7 @@
 A `tile.convert_layout` that moves elements between warps becomes a store and a load of a
 buffer whose swizzle suits both sides. One that moves them within a warp or thread stays: it is
 registers and shuffles. One that makes an operand of a contraction becomes a buffer that the
-contraction reads itself. The load is put where its result is first needed, so that several
+contraction reads itself, as do later ones that want the same. The load is put where its result is first needed, so that several
 exchanges share one barrier (`ph-insert-barriers` puts it in).
 
 Precondition: `ph-assign-layouts`. Postcondition: what is left of folds and conversions stays
@@ -112,13 +112,54 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
         shared = lift(buffer, rank)
     else:
         shared = plan_exchange(source, target, size).shared
-    zero, buffer_op, store = store_to_buffer(op, op.value, shared)
-    insert_before(outside_loops(op, op.value), [zero, buffer_op, store])
-    for new in (zero, buffer_op, store):
-        new.location = op.location
+    place = outside_loops(op, op.value)
+    buffer_op = _buffer_with(op.value, shared, place)
+    if buffer_op is None:
+        zero, buffer_op, store = store_to_buffer(op, op.value, shared)
+        insert_before(place, [zero, buffer_op, store])
+        for new in (zero, buffer_op, store):
+            new.location = op.location
     dot.operands[use.index] = buffer_op.memref
     op.detach()
     op.erase()
+
+
+def _buffer_with(
+    value: SSAValue, shared: LinearLayout, place: Operation
+) -> memref.AllocaOp | None:
+    """A buffer of that layout that holds a tile at `place` already, for another contraction.
+
+    So the tile need not stay in registers until then.
+    """
+    for use in value.uses:
+        store = use.operation
+        if not isinstance(store, tile.StoreOp) or store.value is not value:
+            continue
+        buffer = store.mem.owner
+        if (
+            isinstance(buffer, memref.AllocaOp)
+            and tile.is_shared(store.mem)
+            and tile.shared_layout_of(store.mem) == shared
+            and _read_by_products(buffer, store)
+            and _runs_before(store, place)
+        ):
+            return buffer
+    return None
+
+
+def _read_by_products(buffer: memref.AllocaOp, store: tile.StoreOp) -> bool:
+    """Whether nothing but a store writes a buffer, and contractions alone read it."""
+    return all(
+        use.operation is store or isinstance(use.operation, DotOp) for use in buffer.memref.uses
+    )
+
+
+def _runs_before(op: Operation, place: Operation) -> bool:
+    """Whether `op` has run whenever control gets to `place`."""
+    block = op.parent
+    assert block is not None
+    inside = block.find_ancestor_op_in_block(place)
+    return inside is not None and op.is_before_in_block(inside)
 
 
 def outside_loops(op: Operation, value: SSAValue) -> Operation:
