@@ -60,7 +60,8 @@ def mma_contraction(
     along_m, along_n = warps
     return Contraction(
         a=cover(mma_a(piece_m, piece_k, packed), (m, k), [(None, along_n), (0, along_m)]),
-        b=cover(mma_b(piece_k, packed), (k, n), [(1, along_n), (None, along_m)], (0, 1)),
+        # Along N first, so that what is loaded at once is of one step along K.
+        b=cover(mma_b(piece_k, packed), (k, n), [(1, along_n), (None, along_m)]),
         c=cover(mma_c(piece_m), (m, n), [(1, along_n), (0, along_m)]),
     )
 
