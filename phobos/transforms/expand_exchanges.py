@@ -11,8 +11,8 @@
 A `tile.convert_layout` that moves elements between warps becomes a store and a load of a
 buffer whose swizzle suits both sides. One that moves them within a warp or thread stays: it is
 registers and shuffles. One that makes an operand of a contraction becomes a buffer that the
-contraction reads itself, as do later ones that want the same. The load is put where its result is first needed, so that several
-exchanges share one barrier (`ph-insert-barriers` puts it in).
+contraction reads itself, as do later ones that want the same. The load is put where its result
+is first needed, so that several exchanges share one barrier (`ph-insert-barriers` puts it in).
 
 Precondition: `ph-assign-layouts`. Postcondition: what is left of folds and conversions stays
 within warps. Cost: a few ops for each exchange.
@@ -124,9 +124,7 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
     op.erase()
 
 
-def _buffer_with(
-    value: SSAValue, shared: LinearLayout, place: Operation
-) -> memref.AllocaOp | None:
+def _buffer_with(value: SSAValue, shared: LinearLayout, place: Operation) -> memref.AllocaOp | None:
     """A buffer of that layout that holds a tile at `place` already, for another contraction.
 
     So the tile need not stay in registers until then.

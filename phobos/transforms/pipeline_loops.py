@@ -16,8 +16,9 @@ computed from that, its place depends on the loop variable and on what is outsid
 the loop does not write the tensor. It is staged if its tile goes straight to a buffer that
 contractions alone read, the chip copies asynchronously, and every thread moves at least 4 bytes:
 then `stages` copies of the buffers take turns, as many as fit the shared memory, at most 4, or
-what `@pipeline(n)` says. Otherwise the load of the next iteration is put before the contraction
-and its tile is carried in registers.
+what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that a
+multiprocessor has registers for in any case. Otherwise the load of the next iteration is put
+before the contraction and its tile is carried in registers.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
 each stage.
@@ -51,7 +52,7 @@ from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
-from phobos.ir.kernel import kernels
+from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.locations import location_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout import contiguous_vector
@@ -59,6 +60,7 @@ from phobos.layout.build import OFFSET, REGISTER
 from phobos.layout.shared import offsets
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
+from phobos.targets.ptx.occupancy import least_ctas, shared_for
 from phobos.transforms.assign_layouts import turned
 from phobos.transforms.place_tiles import buffer_bytes, last_inside, lives, op_numbers, place
 
@@ -169,10 +171,12 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
     staged = [one for one in _staged_loads(loop) if one.load in loads]
     copied = tuple(one for one in staged if target.has_cp_async and _can_copy(one))
     if copied:
-        stages = asked or _fitting_stages(kernel, loop, copied, target)
+        if asked is not None:
+            stages, reason = asked, f"`@pipeline({asked})`"
+        else:
+            stages, reason = _fitting_stages(kernel, loop, copied, target)
         if stages < 2:
-            return _no_pipeline("a second stage does not fit the shared memory")
-        reason = f"`@pipeline({asked})`" if asked else _why_so_many(stages)
+            return _no_pipeline(reason)
         by_copies = {one.load for one in copied}
         others = _fitting_registers([load for load in loads if load not in by_copies])
         return Plan(Form.COPIES, stages, copied, others, reason)
@@ -198,10 +202,6 @@ def _fitting_registers(loads: Sequence[tile.LoadOp]) -> tuple[tile.LoadOp, ...]:
             left -= _registers(load)
             chosen.append(load)
     return tuple(chosen)
-
-
-def _why_so_many(stages: int) -> str:
-    return "more are not tried" if stages == MAX_STAGES else "more do not fit the shared memory"
 
 
 def _no_pipeline(reason: str) -> Plan:
@@ -339,8 +339,11 @@ def _registers(load: tile.LoadOp) -> int:
 
 def _fitting_stages(
     kernel: gpu.FuncOp, loop: scf.ForOp, staged: Sequence[_Staged], target: Chip
-) -> int:
-    """As many stages as fit the shared memory beside what else is there during the loop."""
+) -> tuple[int, str]:
+    """As many stages as fit the shared memory beside what else is there during the loop.
+
+    Warps of another CTA hide more of what a loop waits for than one more stage does.
+    """
     dynamic = DYNAMIC in kernel.attributes
     limit = target.max_dynamic_shared if dynamic else MAX_STATIC_SHARED
     ours = {one.buffer for one in staged}
@@ -348,14 +351,26 @@ def _fitting_stages(
     buffers = lives(kernel, number)
     life = number[loop], last_inside(loop, number)
     sizes = {buffer.op: buffer.size for buffer in buffers}
+    bytes_of: dict[int, int] = {}
     for stages in range(MAX_STAGES, 1, -1):
         for buffer in buffers:
             if buffer.op in ours:
                 buffer.size = stages * sizes[buffer.op]
                 buffer.start, buffer.end = life
-        if place(buffers) <= limit:
-            return stages
-    return 1
+        bytes_of[stages] = place(buffers)
+    if bytes_of[2] > limit:
+        return 1, "a second stage does not fit the shared memory"
+    ctas, share = 1, limit
+    for ctas in range(least_ctas(threads_of(kernel), target), 0, -1):
+        share = min(limit, shared_for(ctas, target))
+        if bytes_of[2] <= share:
+            break
+    stages = next(stages for stages, taken in bytes_of.items() if taken <= share)
+    if stages == MAX_STAGES:
+        return stages, "more are not tried"
+    if bytes_of[stages + 1] > limit:
+        return stages, "more do not fit the shared memory"
+    return stages, f"with more, {ctas} CTAs would not fit a multiprocessor"
 
 
 # ---- asynchronous copies

@@ -27,3 +27,14 @@ def test_nothing_is_spilled(program: Path, chip: str) -> None:
     spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", said)
     assert spills
     assert set(spills) == {"0"}
+
+
+@needs_ptxas
+@pytest.mark.parametrize(("block_n", "d"), [(64, 64), (32, 128)], ids=lambda value: str(value))
+def test_32_rows_of_attention_a_warp_are_not_spilled(block_n: int, d: int) -> None:
+    """Their sums alone are half of the registers of a thread, or a quarter."""
+    constants = {"BLOCK_M": 128, "BLOCK_N": block_n, "THREADS": 128, "D": d}
+    program = ROOT / "phobos/kernels/attention_fp16.ph"
+    module = phobos.compile(program, chip="sm_90", constants=constants, cache=False)
+    said = assemble(module.ptx, "sm_90", ("-v",)).log
+    assert set(re.findall(r"(\d+) bytes spill (?:stores|loads)", said)) == {"0"}

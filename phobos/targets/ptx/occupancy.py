@@ -8,7 +8,7 @@ bytes, with what the driver keeps for itself.
 from __future__ import annotations
 
 from phobos.record import Value, record
-from phobos.targets.ptx.chips import REGISTER_FILE, WARP_LANES, Chip
+from phobos.targets.ptx.chips import MAX_REGISTERS, REGISTER_FILE, WARP_LANES, Chip
 
 _REGISTER_UNIT = 256
 _PARTITIONS = 4
@@ -51,6 +51,26 @@ def occupancy(threads: int, registers: int, shared: int, chip: Chip) -> Occupanc
     limit = min(limits, key=limits.__getitem__)
     ctas = limits[limit]
     return Occupancy(ctas, ctas * warps * WARP_LANES / chip.max_threads_per_sm, limit)
+
+
+def least_ctas(threads: int, chip: Chip) -> int:
+    """The CTAs that a multiprocessor has registers for, whatever their threads need; 1 or more.
+
+    >>> from phobos.targets.ptx.chips import chip
+    >>> least_ctas(128, chip("sm_80")), least_ctas(1024, chip("sm_80"))
+    (2, 1)
+    """
+    return max(1, occupancy(threads, MAX_REGISTERS, 0, chip).ctas)
+
+
+def shared_for(ctas: int, chip: Chip) -> int:
+    """The bytes of shared memory that each of so many CTAs of a multiprocessor can have.
+
+    >>> from phobos.targets.ptx.chips import chip
+    >>> shared_for(2, chip("sm_80")), shared_for(1, chip("sm_80"))
+    (82944, 166912)
+    """
+    return chip.shared_per_sm // ctas // _SHARED_UNIT * _SHARED_UNIT - chip.reserved_shared
 
 
 def _rounded(number: int, unit: int) -> int:

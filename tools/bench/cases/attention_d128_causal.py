@@ -7,7 +7,9 @@ from tools.bench.attention import attention_case, blocks
 CASE = attention_case(
     "attention_d128_causal",
     ("f16",),
-    blocks((64, 64, 128), (128, 64, 256), (128, 32, 256), (64, 32, 128)),
+    blocks(
+        (64, 64, 128), (128, 32, 128), (128, 64, 128), (128, 64, 256), (128, 32, 256), (64, 32, 128)
+    ),
     ((128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3), (128, 64, 4, 2)),
     d=128,
     is_causal=True,
