@@ -13,6 +13,7 @@
   D in [64, 32, 80, 96, 128, 256], CAUSAL in [0, 1]
 )
 @launch(THREADS)
+@grid(x = ceildiv(S, BLOCK_M), z = H)
 @dynshared
 @pipeline
 kernel attention(
@@ -21,16 +22,21 @@ kernel attention(
 ) {
   let h = ctx.block.z
   let group = h / (H / G)
-  let start = ctx.block.x * BLOCK_M
+  var block = ctx.block.x
+  if CAUSAL == 1 {
+    block = ctx.blocks.x - 1 - block  // rows that see the most keys first
+  }
+  let start = block * BLOCK_M
   let q = Q[h, start :+ BLOCK_M, :]
   let factor = scale * 1.4426950408889634  // exp(x) is exp2(x * log2(e))
-  var first_limit = T  // the first row sees the keys before this one, the last row those
-  var last_limit = T   // before this one, and each row those before its `limit`
-  var limit = full(i32(T), 1, BLOCK_M, 1)
+  let keys = min(T, extent(V, 1))  // which are the same
+  var first_limit = keys  // the first row sees the keys before this one, the last row those
+  var last_limit = keys   // before this one, and each row those before its `limit`
+  var limit = full(i32(keys), 1, BLOCK_M, 1)
   if CAUSAL == 1 {
-    first_limit = min(T, start + T - S + 1)
-    last_limit = min(T, start + T - S + BLOCK_M)
-    limit = min(limit, iota<1>(1, BLOCK_M, 1) + i32(start + T - S + 1))
+    first_limit = min(keys, start + keys - S + 1)
+    last_limit = min(keys, start + keys - S + BLOCK_M)
+    limit = min(limit, iota<1>(1, BLOCK_M, 1) + i32(start + keys - S + 1))
   }
   var top: tile<f32>[1, BLOCK_M, 1] = -inf
   var total: tile<f32>[1, BLOCK_M, 1] = 0.0

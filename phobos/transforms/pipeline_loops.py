@@ -403,8 +403,10 @@ def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None
     left = start.add(arith.SubiOp(new_loop.ub, variable))
     exists = start.add(arith.CmpiOp(left, ahead, "sgt"))
     later = start.add(arith.AddiOp(variable, ahead))
-    start.put(_only_if(_copies(new_loop, staged, buffers, later, write), exists))
-    start.put(AsyncCommitOp())
+    behind = _product_before_copies(body, staged)
+    copies = start if behind is None else OpBuilder(new_loop)
+    copies.put(_only_if(_copies(new_loop, staged, buffers, later, write), exists))
+    copies.put(AsyncCommitOp())
     views = [
         start.add(_view(buffer, read, load.buffer))
         for buffer, load in zip(buffers, staged, strict=True)
@@ -412,6 +414,8 @@ def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None
     first = body.first_op
     assert first is not None
     body.insert_ops_before(start.ops, first)
+    if behind is not None:
+        _put_behind(copies.ops, behind)
     for load, view in zip(staged, views, strict=True):
         _replace_buffer(load, view)
     end = OpBuilder(new_loop)
@@ -420,6 +424,30 @@ def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None
     drain = AsyncWaitOp(0)
     drain.location = new_loop.location
     outside.insert_op_after(drain, new_loop)
+
+
+def _product_before_copies(body: Block, staged: Sequence[_Staged]) -> DotOp | None:
+    """The contraction behind which the copies go, the first of several; None at the start.
+
+    ptxas moves no load of shared memory over a copy into it: so the first contraction has its
+    operands early, and the copies start beside what is computed between the two. A single
+    contraction is left to `ph-prefetch-fragments`.
+    """
+    first, *others = (op for op in body.ops if isinstance(op, DotOp))
+    buffers = {one.buffer.memref for one in staged}
+    reads_stage = not buffers.isdisjoint((first.a, first.b))
+    return first if others and reads_stage else None
+
+
+def _put_behind(copies: Sequence[Operation], product: DotOp) -> None:
+    """Puts copies behind a contraction that reads a stage."""
+    body = product.parent
+    assert body is not None
+    for inner in (inner for op in copies for inner in op.walk()):
+        if isinstance(inner, AsyncCopyOp):
+            # The contraction waits at a barrier that the stage's last readers have all passed.
+            inner.ordered = UnitAttr()
+    body.insert_ops_after(copies, product)
 
 
 def _multi_buffer(head: OpBuilder, staged: _Staged, stages: int) -> SSAValue:

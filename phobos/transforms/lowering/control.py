@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 from xdsl.dialects import gpu, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.ptx import B32, RegisterType
+from phobos.dialects.staging import AsyncCopyOp
 from phobos.dialects.tile import layout_of
 from phobos.layout.queries import register_coordinates
 from phobos.record import Record, record
@@ -103,6 +105,11 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
 
 def _if(low: Lowering, op: Operation) -> None:
     assert isinstance(op, scf.IfOp)
+    if _only_copies(op):
+        low.copies_if = low.scalar(op.cond)
+        low.block(op.true_region.block)
+        low.copies_if = None
+        return
     build = low.build
     join = build.block(_register_types(low, op, op.results), "endif")
     then_block = build.block((), "then")
@@ -120,6 +127,19 @@ def _if(low: Lowering, op: Operation) -> None:
     build.at(join)
     move_behind(join, low)
     _bind(low, op, op.results, join.args)
+
+
+def _only_copies(op: scf.IfOp) -> bool:
+    """Whether a conditional starts copies and nothing else: then each has a guard instead.
+
+    A branch would part what stands around it, and ptxas moves nothing over it.
+    """
+    if op.false_region.blocks:
+        return False
+    *inside, _ = op.true_region.block.ops
+    return all(isinstance(one, AsyncCopyOp) or is_side_effect_free(one) for one in inside) and any(
+        isinstance(one, AsyncCopyOp) for one in inside
+    )
 
 
 def move_behind(block: Block, low: Lowering) -> None:

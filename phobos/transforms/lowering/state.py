@@ -62,6 +62,8 @@ class Lowering:
         self.scan_totals: dict[ScanKey, dict[tuple[int, ...], SSAValue]] = {}
         """What the lanes of a warp hold together of a tile that was scanned, by its place on the
         other axes: a fold of the same tile in the same block needs no more."""
+        self.copies_if: SSAValue | None = None
+        """On what the asynchronous copies depend that are being lowered."""
         self._shares: dict[SSAValue, Share] = {}
         self._made: list[list[tuple[Share, str]]] = []
         """For each branch that is being lowered, the forms of shares that it made."""

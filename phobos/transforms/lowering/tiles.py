@@ -293,7 +293,11 @@ def _async_copy(low: Lowering, op: Operation) -> None:
     if size not in _COPY_SIZES:
         raise error_at(op, f"an asynchronous copy moves 4, 8 or 16 bytes, not {size}")
     masks, addresses = Masks(access, None), Addresses(access)
-    owner = owner_predicate(low, access.layout)
+    guard = owner_predicate(low, access.layout)
+    if low.copies_if is not None:
+        is_owner, guard = guard, low.copies_if
+        if is_owner is not None:
+            guard = low.build.emit(ptx.AndOp, "pred", is_owner, guard)
     cache = "cg" if size == MAX_BYTES else "ca"
     done: set[tuple[int, ...]] = set()
     places = register_coordinates(access.layout)
@@ -314,7 +318,7 @@ def _async_copy(low: Lowering, op: Operation) -> None:
             results=(),
             imm=size,
             offsets=(target.offset, source.offset),
-            guard=owner,
+            guard=guard,
         )
 
 
