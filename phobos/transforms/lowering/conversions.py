@@ -13,7 +13,8 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
 from phobos.dialects.elementwise import ELEMENTWISE
-from phobos.dialects.ptx import B16, B32
+from phobos.dialects.ptx import B32
+from phobos.transforms.lowering import bfloat16
 from phobos.transforms.lowering.registers import BF16, F16, F32, F64, Kind, Share
 from phobos.transforms.lowering.small_floats import (
     narrow_to_byte,
@@ -38,27 +39,15 @@ def clean(low: Lowering, value: SSAValue, kind: Kind, *, signed: bool) -> SSAVal
 def widen_half(low: Lowering, value: SSAValue, kind: Kind) -> SSAValue:
     """A 16-bit float as f32, exactly."""
     if kind is BF16 and not low.chip.has_bf16:
-        bits = low.build.emit(ptx.CvtOp, "u32.u16", value)
-        return low.build.emit(ptx.ShlOp, "b32", bits, 16)
+        return bfloat16.widen(low, value)
     return low.build.emit(ptx.CvtOp, f"f32.{kind.name}", value)
 
 
 def narrow_to_half(low: Lowering, value: SSAValue, kind: Kind) -> SSAValue:
     """An f32 as a 16-bit float, to nearest even."""
     if kind is BF16 and not low.chip.has_bf16:
-        return _narrow_to_bf16_in_integers(low, value)
+        return bfloat16.narrow(low, value)
     return low.build.emit(ptx.CvtOp, f"rn.{kind.name}.f32", value)
-
-
-def _narrow_to_bf16_in_integers(low: Lowering, value: SSAValue) -> SSAValue:
-    """Rounds the upper half: adds 0x7fff plus its last bit, so that ties go to even."""
-    emit = low.build.emit
-    last = emit(ptx.BfeOp, "u32", value, 16, 1)
-    bias = emit(ptx.AddOp, "u32", last, 0x7FFF)
-    rounded = emit(ptx.AddOp, "u32", value, bias)
-    is_nan = emit(ptx.SetpOp, "nan.f32", value, value)
-    bits = emit(ptx.SelpOp, "b32", 0x7FFF0000, rounded, is_nan)
-    return low.build.emit_multi(ptx.UnpackOp, "b32", bits, results=(B16, B16))[1]
 
 
 def float_to_float(low: Lowering, value: SSAValue, source: Kind, target: Kind) -> SSAValue:

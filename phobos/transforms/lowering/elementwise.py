@@ -25,6 +25,7 @@ from phobos.dialects.elementwise import (
 )
 from phobos.dialects.ptx import Instruction
 from phobos.ir.locations import error_at
+from phobos.transforms.lowering import bfloat16
 from phobos.transforms.lowering.conversions import clean, narrow_to_half, widen_half
 from phobos.transforms.lowering.registers import BF16, F8E4M3, F16, F32, F64, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -65,6 +66,18 @@ def through_f32(
     return narrow_to_half(low, emit(*wide), kind)
 
 
+def _is_emulated(low: Lowering, kind: Kind) -> bool:
+    """Whether values of a type are upper halves of f32 to all instructions of the chip."""
+    return kind is BF16 and not low.chip.has_bf16
+
+
+_EMULATED_ARITHMETIC: dict[type[Instruction], Callable[..., SSAValue]] = {
+    ptx.AddOp: bfloat16.add,
+    ptx.SubOp: bfloat16.subtract,
+    ptx.MulOp: bfloat16.multiply,
+}
+
+
 def _float_arithmetic(cls: type[Instruction]) -> Rule:
     """add, sub, mul. In f32 and f64 without a rounding suffix: these may become an fma."""
 
@@ -73,6 +86,8 @@ def _float_arithmetic(cls: type[Instruction]) -> Rule:
             return low.build.emit(cls, kind.name, *row)
         if _native_half(low, kind, None, "has_bf16_arithmetic"):
             return low.build.emit(cls, f"rn.{kind.name}", *row)
+        if _is_emulated(low, kind):
+            return _EMULATED_ARITHMETIC[cls](low, *row)
         return through_f32(low, kind, row, lambda *w: low.build.emit(cls, "rn.f32", *w))
 
     return rule
@@ -99,6 +114,9 @@ def _float_extremum(cls: type[Instruction], propagate_nan: bool) -> Rule:
         if _native_half(low, kind, "has_half_minmax", "has_bf16"):
             suffix = f"NaN.{kind.name}" if propagate_nan else kind.name
             return low.build.emit(cls, suffix, *row)
+        if _is_emulated(low, kind):
+            # One of the operands, so there is nothing to round.
+            return bfloat16.half_of(low, in_f32(low, *(bfloat16.widen(low, v) for v in row)))
         return through_f32(low, kind, row, lambda a, b: in_f32(low, a, b))
 
     return rule
@@ -113,12 +131,11 @@ def _nan_fix(low: Lowering, kind: Kind, a: SSAValue, b: SSAValue, result: SSAVal
 
 def sign_rule(cls: type[Instruction]) -> Rule:
     """neg and abs: operations on the sign bit, exact in every type."""
-    masks = {ptx.NegOp: (ptx.XorOp, 0x8000), ptx.AbsOp: (ptx.AndOp, 0x7FFF)}
-    bit_op, mask = masks[cls]
 
     def rule(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
-        if kind is BF16 and not low.chip.has_bf16:
-            return low.build.emit(bit_op, "b16", row[0], mask)
+        if _is_emulated(low, kind):
+            # Of an f32 it is part of the instruction that uses it.
+            return bfloat16.half_of(low, low.build.emit(cls, "f32", bfloat16.widen(low, row[0])))
         return low.build.emit(cls, kind.name, row[0])
 
     return rule
@@ -231,6 +248,9 @@ def _compare_integer(
 
 def _select(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
     condition, if_true, if_false = row
+    if _is_emulated(low, kind) and (if_true in low.wide or if_false in low.wide):
+        wides = (bfloat16.widen(low, value) for value in (if_true, if_false))
+        return bfloat16.half_of(low, low.build.emit(ptx.SelpOp, "b32", *wides, condition))
     if kind.bits > 1:
         return low.build.emit(ptx.SelpOp, kind.untyped, if_true, if_false, condition)
     chosen = low.build.emit(ptx.AndOp, "pred", condition, if_true)

@@ -64,6 +64,8 @@ class Lowering:
         other axes: a fold of the same tile in the same block needs no more."""
         self.copies_if: SSAValue | None = None
         """On what the asynchronous copies depend that are being lowered."""
+        self.wide: dict[SSAValue, SSAValue] = {}
+        """bf16 values that were computed in f32, and that f32, where the chip has no bf16."""
         self._shares: dict[SSAValue, Share] = {}
         self._made: list[list[tuple[Share, str]]] = []
         """For each branch that is being lowered, the forms of shares that it made."""

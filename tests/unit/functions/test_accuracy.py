@@ -64,7 +64,7 @@ def test_exp_takes_eight_instructions() -> None:
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 @by_case
 def test_halves_are_the_same_on_every_chip(case: Case, kind: str) -> None:
-    """sm_75 has no bf16 conversions; they are written in integers there."""
+    """sm_75 has no bf16 conversions; they are written in f32 arithmetic there."""
     sample = tuple(part[::7] for part in case.sample(kind))
     old, new = (apply(Variant(case.operation, kind, chip), *sample) for chip in ("sm_75", "sm_90"))
     is_nan = np.isnan(old.astype(np.float32))
