@@ -31,6 +31,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-hoist-operands",  # before layouts, as what is staged outside a loop has its own
         "ph-assign-layouts",
+        "ph-widen-accesses",
         "ph-expand-wmma",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
         "ph-expand-scans",
@@ -60,6 +61,7 @@ _LOCATIONS = {
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-hoist-operands": ("hoist_operands", "HoistOperandsPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
+    "ph-widen-accesses": ("widen_accesses", "WidenAccessesPass"),
     "ph-expand-wmma": ("expand_wmma", "ExpandWmmaPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
     "ph-expand-scans": ("expand_scans", "ExpandScansPass"),

@@ -187,6 +187,24 @@ def transpose(layout: LinearLayout, permutation: Sequence[int]) -> LinearLayout:
     return LinearLayout.from_bases(bases, dict(zip(layout.out_names, sizes, strict=True)))
 
 
+def permute_bits(layout: LinearLayout, axis: int, places: Sequence[int]) -> LinearLayout:
+    """Move bit i of the coordinate along an axis to bit `places[i]`.
+
+    >>> layout = LinearLayout.parse("register=[[0, 2]] warp=[[0, 1]] -> [1, 4]")
+    >>> str(permute_bits(layout, 1, (1, 0)))
+    'register=[[0, 1]] warp=[[0, 2]] -> [1, 4]'
+    """
+    if sorted(places) != list(range(log2(layout.shape[axis]))):
+        raise LayoutError(f"expected a permutation of the bits of {layout.shape[axis]} elements")
+
+    def moved(vector: tuple[int, ...]) -> tuple[int, ...]:
+        value = sum((vector[axis] >> bit & 1) << place for bit, place in enumerate(places))
+        return (*vector[:axis], value, *vector[axis + 1 :])
+
+    bases = {name: map(moved, layout.bases(name)) for name in layout.in_names}
+    return LinearLayout.from_bases(bases, dict(layout.outputs))
+
+
 def reshape(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
     """Reinterpret the row-major elements as another shape of as many elements.
 

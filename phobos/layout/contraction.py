@@ -10,11 +10,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from phobos.layout.algebra import permute_bits
 from phobos.layout.build import LANE, LANE_BITS, OFFSET, REGISTER, WARP, ceil_pow2, cover, log2
 from phobos.layout.fragments import mma_a, mma_b, mma_c
 from phobos.layout.linear import LinearLayout
 
 MAX_PIECE_VECTOR = 4
+SIDE_BY_SIDE = 2
+"""Doublings of an `mma`'s columns that a warp holds before the next warp's: 32 columns, so that a
+warp's rows of halves or bytes are whole sectors of memory."""
 THREAD_EDGE = 4
 """Elements along M and along N that a thread of the multiply-add path holds side by side."""
 
@@ -55,15 +59,32 @@ def mma_contraction(
     packed: int,
     warps: tuple[int, int],
 ) -> Contraction:
-    """Layouts for `mma` of `shape` (M, N, K) with `packed` operand elements a register."""
-    (m, n, k), (piece_m, _, piece_k) = sizes, shape
+    """Layouts for `mma` of `shape` (M, N, K) with `packed` operand elements a register.
+
+    >>> str(mma_contraction((16, 64, 16), (16, 8, 16), 2, (1, 2)).c).split(" lane")[0]
+    'register=[[0, 1], [8, 0], [0, 8], [0, 16]]'
+    """
+    (m, n, k), (piece_m, piece_n, piece_k) = sizes, shape
     along_m, along_n = warps
+    # Along N first, so that what is loaded at once is of one step along K.
+    b = cover(mma_b(piece_k, packed), (k, n), [(1, along_n), (None, along_m)])
+    c = cover(mma_c(piece_m), (m, n), [(1, along_n), (0, along_m)])
     return Contraction(
         a=cover(mma_a(piece_m, piece_k, packed), (m, k), [(None, along_n), (0, along_m)]),
-        # Along N first, so that what is loaded at once is of one step along K.
-        b=cover(mma_b(piece_k, packed), (k, n), [(1, along_n), (None, along_m)]),
-        c=cover(mma_c(piece_m), (m, n), [(1, along_n), (0, along_m)]),
+        b=_spread_warps(b, piece_n, along_n),
+        c=_spread_warps(c, piece_n, along_n),
     )
+
+
+def _spread_warps(layout: LinearLayout, piece: int, warps: int) -> LinearLayout:
+    """A layout with some of each warp's columns below the bits that tell the warps apart."""
+    bits = log2(layout.shape[-1])
+    first = min(bits, log2(piece))
+    end = min(bits, first + log2(warps))
+    near = min(SIDE_BY_SIDE, bits - end)
+    warp_bits, near_bits = range(first + near, end + near), range(first, first + near)
+    places = (*range(first), *warp_bits, *near_bits, *range(end + near, bits))
+    return permute_bits(layout, layout.rank - 1, places)
 
 
 @lru_cache(maxsize=256)

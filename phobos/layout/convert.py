@@ -229,8 +229,8 @@ def _separate_lanes(
     receive = [0] * len(found.lanes)
     reached = gf2.Span(from_lanes)
     changes: list[tuple[int, int, int]] = []  # source register, source lane, target register
-    for _ in clashing:
-        change = _other_lane(found, copies, free_registers, reached)
+    for own in clashing:
+        change = _other_lane(found, copies, free_registers, reached, own)
         if change is None:
             return None
         changes.append(change)
@@ -252,15 +252,25 @@ def _separate_lanes(
 
 
 def _other_lane(
-    found: _Sources, copies: Sequence[tuple[int, int]], free_registers: int, reached: gf2.Span
+    found: _Sources,
+    copies: Sequence[tuple[int, int]],
+    free_registers: int,
+    reached: gf2.Span,
+    own: int,
 ) -> tuple[int, int, int] | None:
-    """A change of source that leads to a lane not reached yet; it is then marked as reached."""
-    for register, lane in copies:
-        if lane and not reached.add(lane):
-            return register, lane, 0
-    for bit, (_, lane) in enumerate(found.registers):
-        if not free_registers >> bit & 1 and lane and not reached.add(lane):
-            return 0, 0, 1 << bit
+    """A change of source that leads to a lane not reached yet; it is then marked as reached.
+
+    At best lanes that differ by `own` then read at such a distance: a butterfly.
+    """
+    options = [(lane, (register, lane, 0)) for register, lane in copies if lane]
+    options += [
+        (lane, (0, 0, 1 << bit))
+        for bit, (_, lane) in enumerate(found.registers)
+        if lane and not free_registers >> bit & 1
+    ]
+    for lane, change in sorted(options, key=lambda option: option[0] != own):
+        if not reached.add(lane):
+            return change
     return None
 
 

@@ -111,13 +111,13 @@ def assign_layouts(kernel: gpu.FuncOp) -> None:
     for op in list(kernel.walk()):
         match op:
             case tile.BroadcastOp():
-                _bridge_operand(op, slice_layout(_layout(op.result), _unit_axes(op.value)))
+                bridge_operand(op, slice_layout(_layout(op.result), _unit_axes(op.value)))
             case TransposeOp():
-                _bridge_operand(op, turned(_layout(op.result)))
+                bridge_operand(op, turned(_layout(op.result)))
             case ReshapeOp():
-                _bridge_operand(op, reshaped(_layout(op.result), op.value))
+                bridge_operand(op, reshaped(_layout(op.result), op.value))
             case ReduceOp():
-                _bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
+                bridge_result(op, slice_layout(_layout(op.value), op.axes.data))
             case ScanOp():
                 _bridge_scan(op, threads_of(kernel))
             case DotOp():
@@ -376,8 +376,8 @@ def _bridge_scan(op: ScanOp, threads: int) -> None:
         return
     assert isinstance(op.value.type, TensorType)
     wanted = scan_layout(op.value.type.get_shape(), threads, 1, op.axis)
-    _bridge_operand(op, wanted)
-    _bridge_result(op, wanted)
+    bridge_operand(op, wanted)
+    bridge_result(op, wanted)
 
 
 def _bridge_dot(op: DotOp, wanted: Contraction) -> None:
@@ -386,10 +386,10 @@ def _bridge_dot(op: DotOp, wanted: Contraction) -> None:
     One class may hold sums of several instructions, as in `dot(a, b) * dot(c, d)`.
     """
     if not loads_operands(op):
-        _bridge_operand(op, wanted.a, 0)
-        _bridge_operand(op, wanted.b, 1)
-    _bridge_operand(op, wanted.c, 2)
-    _bridge_result(op, wanted.c)
+        bridge_operand(op, wanted.a, 0)
+        bridge_operand(op, wanted.b, 1)
+    bridge_operand(op, wanted.c, 2)
+    bridge_result(op, wanted.c)
 
 
 def _loop_depth(op: Operation) -> int:
@@ -402,7 +402,7 @@ def _loop_depth(op: Operation) -> int:
     return depth
 
 
-def _bridge_operand(op: Operation, wanted: LinearLayout, position: int = 0) -> None:
+def bridge_operand(op: Operation, wanted: LinearLayout, position: int = 0) -> None:
     """Converts an op's operand if its class chose another layout than the op needs."""
     value = op.operands[position]
     if _layout(value) == wanted:
@@ -415,7 +415,7 @@ def _bridge_operand(op: Operation, wanted: LinearLayout, position: int = 0) -> N
     op.operands[position] = convert.result
 
 
-def _bridge_result(op: Operation, given: LinearLayout) -> None:
+def bridge_result(op: Operation, given: LinearLayout) -> None:
     """Converts an op's result if its class chose another layout than the op gives."""
     result = op.results[0]
     if _layout(result) == given:

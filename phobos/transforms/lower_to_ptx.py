@@ -83,6 +83,7 @@ _FAMILIES = (
     "conversions",
     "collectives",
     "folds",
+    "exchanges",
     "dots",
     "fragments",
     "math_instructions",

@@ -1,4 +1,4 @@
-"""Folds of tiles within a warp, conversions of layouts, and coordinates.
+"""Folds of tiles within a warp, and coordinates.
 
 A fold combines the registers of a thread pairwise, then exchanges with other lanes until
 every thread that took part has the result. Elements of the layout outside the tile (its
@@ -8,8 +8,6 @@ extents need not be powers of two) count as the fold's neutral element.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import or_
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
@@ -19,7 +17,6 @@ from phobos.dialects.collective import ReduceKind
 from phobos.dialects.shaping import IotaOp, PartialReduceOp, ReduceOp, ReshapeOp, TransposeOp
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout, slice_layout
-from phobos.layout.convert import Conversion, Movement, ShufflePlan, plan_conversion
 from phobos.layout.overhang import Presence, TileLayout
 from phobos.layout.queries import register_coordinates
 from phobos.layout.reduction import plan_reduction
@@ -137,14 +134,15 @@ def _inside(
         presence = whole.presence(register)
         if presence is Presence.PARTIAL:
             inside = _inside_predicate(low, whole, register, thread, places[register])
-            element = _choose(low, kind, inside, element, outside)
+            element = choose(low, kind, inside, element, outside)
         result[register] = outside if presence is Presence.OUTSIDE else element
     return result
 
 
-def _choose(
+def choose(
     low: Lowering, kind: Kind, condition: SSAValue, value: SSAValue, other: SSAValue
 ) -> SSAValue:
+    """One of two values of a kind, which may be a predicate."""
     if kind is not BOOL:
         return low.build.emit(ptx.SelpOp, kind.untyped, value, other, condition)
     inverse = low.build.emit(ptx.NotOp, "pred", condition)
@@ -182,78 +180,7 @@ def _pairwise(
     return values[0]
 
 
-# ---- other layouts, other axes
-
-
-def _convert(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, tile.ConvertLayoutOp)
-    plan = plan_conversion(_layout(low, op.value, op), _layout(low, op.result, op))
-    elements = low.elements(op.value)
-    if plan.movement is Movement.SHARED:
-        raise error_at(op, "a conversion across warps is expanded by ph-expand-exchanges first")
-    if plan.shuffle is not None:
-        low.set(op.result, *_shuffled(low, op, plan.shuffle, elements))
-    else:
-        low.set(op.result, *_picked(plan, elements))
-
-
-def _picked(plan: Conversion, elements: Sequence[SSAValue]) -> list[SSAValue]:
-    return [elements[register] for register in plan.registers]
-
-
-def _shuffled(
-    low: Lowering, op: Operation, plan: ShufflePlan, elements: Sequence[SSAValue]
-) -> list[SSAValue]:
-    """Selects by the bits of the lane, a shuffle a register, and selects again."""
-    kind = low.kind(op.results[0].type, op)
-    values = list(elements)
-    for source, masks in ((low.lane, plan.send_by_lane), (low.warp, plan.send_by_warp)):
-        values = _select_stages(low, kind, values, source, masks)
-    lane = _source_lane(low, plan)
-    mask = member_mask(low)
-    received: dict[int, SSAValue] = {}
-    for step in plan.rounds:
-        if plan.is_xor:
-            moved = values[step.send]
-            if step.source_lane:
-                moved = shuffle(low, kind, "bfly", moved, step.source_lane, mask)
-        else:
-            source_lane = low.build.emit(ptx.XorOp, "b32", lane, step.source_lane)
-            moved = shuffle(low, kind, "idx", values[step.send], source_lane, mask)
-        received[step.receive] = moved
-    # Numbers that are not received differ from one that is in bits that make copies only.
-    used = reduce(or_, received)
-    values = [received[number & used] for number in range(1 << used.bit_length())]
-    values = _select_stages(low, kind, values, low.lane, plan.receive_by_lane)
-    return [values[register] for register in plan.registers]
-
-
-def _select_stages(
-    low: Lowering, kind: Kind, values: list[SSAValue], source: SSAValue, masks: Sequence[int]
-) -> list[SSAValue]:
-    """For each bit i of `source` that is set, exchanges registers at distance masks[i]."""
-    for bit, mask in enumerate(masks):
-        if not mask:
-            continue
-        single = low.build.emit(ptx.AndOp, "b32", source, 1 << bit)
-        is_set = low.build.emit(ptx.SetpOp, "ne.b32", single, 0)
-        values = [
-            _choose(low, kind, is_set, values[register ^ mask], value)
-            for register, value in enumerate(values)
-        ]
-    return values
-
-
-def _source_lane(low: Lowering, plan: ShufflePlan) -> SSAValue:
-    """The lane that a thread reads from in the round whose constant is 0."""
-    total = low.build.imm(0, ptx.B32)
-    for source, masks in ((low.lane, plan.source_by_lane), (low.warp, plan.source_by_warp)):
-        for bit, mask in enumerate(masks):
-            if mask:
-                single = low.build.emit(ptx.BfeOp, "u32", source, bit, 1)
-                part = low.build.emit(ptx.MulOp, "lo.u32", single, mask)
-                total = low.build.emit(ptx.XorOp, "b32", total, part)
-    return total
+# ---- other axes
 
 
 def _transpose(low: Lowering, op: Operation) -> None:
@@ -281,7 +208,6 @@ def _iota(low: Lowering, op: Operation) -> None:
 HANDLERS: dict[type[Operation], Handler] = {
     ReduceOp: _fold,
     PartialReduceOp: _fold,
-    tile.ConvertLayoutOp: _convert,
     TransposeOp: _transpose,
     ReshapeOp: _transpose,
     IotaOp: _iota,

@@ -9,6 +9,8 @@ from phobos.layout.convert import Conversion, Movement, ShufflePlan, plan_conver
 from phobos.layout.fragments import mma_a, mma_b, mma_c
 from phobos.layout.linear import LinearLayout
 from phobos.layout.text import LayoutError
+from phobos.layout.widening import for_access, widened
+from phobos.layout.words import WordConversion, plan_words
 from tests.unit.layout.strategies import surjective_layouts
 
 Files = dict[tuple[int, int], list[int]]  # (warp, lane) -> element in each register
@@ -165,3 +167,53 @@ def test_wrong_pairs_are_refused():
         plan_conversion(full, LinearLayout.parse("lane=[[1], [2]] -> [4]"))
     with pytest.raises(LayoutError, match="lacks elements"):
         plan_conversion(LinearLayout.parse("lane=[[0]] -> [2]"), full)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_words_move_what_elements_do(data):
+    shape = data.draw(st.sampled_from([(16,), (4, 8), (2, 4, 4)]))
+    source = data.draw(surjective_layouts(shape=shape, warp_bits=0, copies=0))
+    lanes = data.draw(st.permutations(source.packed("lane")))
+    target = LinearLayout((source.inputs[0], ("lane", tuple(lanes)), ("warp", ())), source.outputs)
+    plan = plan_words(source, target, data.draw(st.sampled_from([2, 4])))
+    check_words(source, target, plan)
+
+
+@pytest.mark.parametrize("vector", [4, 8, 16])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_accumulators_become_rows_by_shuffles_of_words(bits, vector):
+    source = cover(mma_c(16), (32, 64), [(1, 2), (0, 2)], (1, 0))
+    apart = cover(mma_c(16, 32), (32, 64), [(1, 2), (0, 2)])
+    wide = widened(apart, vector)
+    assert wide is not None
+    assert widened(source, 16) is None, "the next eight columns are another warp's"
+    plan = plan_words(apart, wide, 32 // bits)
+    assert plan.per_word == min(32 // bits, 4 if vector < 16 or bits == 8 else 2)
+    for there, back in ((apart, wide), (wide, apart)):
+        words = plan_words(there, back, 32 // bits)
+        check_words(there, back, words)
+        assert words.conversion.shuffle is not None
+        assert words.conversion.shuffle.is_xor
+    assert for_access(apart, bits // 8, vector) == wide
+
+
+def check_words(source: LinearLayout, target: LinearLayout, plan: WordConversion) -> None:
+    """Moves words as planned and looks at the elements in each."""
+    lanes, warps = source.in_size("lane"), source.in_size("warp")
+    before, wanted = held(source, lanes, warps), held(target, lanes, warps)
+
+    def words(file: list[int], registers: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+        return [tuple(file[register] for register in word) for word in registers]
+
+    numbers = {}
+    for file in before.values():
+        for word in words(file, plan.source):
+            numbers[word] = len(numbers)
+    sent = {at: [numbers[w] for w in words(file, plan.source)] for at, file in before.items()}
+    expected = {at: [numbers[w] for w in words(file, plan.target)] for at, file in wanted.items()}
+    if plan.conversion.shuffle is not None:
+        assert run_shuffles(plan.conversion.shuffle, sent) == expected
+    elif plan.conversion.movement is not Movement.SHARED:
+        registers = plan.conversion.registers
+        assert {at: [file[r] for r in registers] for at, file in sent.items()} == expected
