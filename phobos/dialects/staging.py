@@ -129,5 +129,22 @@ class AsyncWaitOp(IRDLOperation):
         super().__init__(properties={"pending": IntegerAttr(pending, i64)})
 
 
-STAGING = (StageOp, AsyncCopyOp, AsyncCommitOp, AsyncWaitOp)
+@irdl_op_definition
+class NextStageOp(IRDLOperation):
+    """From here on, behind a barrier, stages may be read that threads stored to since the last one.
+
+    What `tile.async_wait` is to copies, this is to a `tile.store` into a `tile.stage`: until then
+    no thread reads what the store writes.
+    """
+
+    name = "tile.next_stage"
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+STAGING = (StageOp, AsyncCopyOp, AsyncCommitOp, AsyncWaitOp, NextStageOp)
 """The ops of this file, for the dialect."""

@@ -226,6 +226,9 @@ class LoadOp(IRDLOperation):
 class StoreOp(IRDLOperation):
     """Writes a tile; elements outside the tensor's runtime extents are skipped.
 
+    `ordered` is for a store to a `tile.stage`: the promise of the pass that made it that a barrier
+    separates it from the last readers of the stage.
+
     `tile.store %t, %C[%i, %j] : tensor<8x64xf32>, memref<?x?xf32>`
     """
 
@@ -236,10 +239,11 @@ class StoreOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     in_bounds = opt_prop_def(ArrayAttr[BoolAttr])
     vector = opt_prop_def(IntegerAttr.constr(i64))
+    ordered = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryWriteEffect())
     assembly_format = (
-        "$value `,` $mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)? attr-dict"
-        " `:` type($value) `,` type($mem)"
+        "$value `,` $mem `[` $indices `]` (`in_bounds` $in_bounds^)? (`vector` $vector^)?"
+        " (`ordered` $ordered^)? attr-dict `:` type($value) `,` type($mem)"
     )
 
     def __init__(self, value: SSAValue, mem: SSAValue, indices: Sequence[SSAValue]):

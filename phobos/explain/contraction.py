@@ -96,7 +96,10 @@ def plans(kernel: gpu.FuncOp, target: Chip, places: Places) -> dict[_Spot, Pipel
 def _beside_copies(plan: Plan, place: Place | None) -> Pipelining:
     """How operands run ahead of a product in a loop whose copies feed other products."""
     if plan.ahead:
-        return Pipelining("registers", 1, place, "its operands are computed from what is loaded")
+        stages = 2 if plan.fronts else 1
+        return Pipelining(
+            "registers", stages, place, "its operands are computed from what is loaded"
+        )
     return Pipelining("none", 1, place, "its operands do not change in the loop")
 
 

@@ -168,6 +168,11 @@ def _pipelining(one: Pipelining) -> str:
                 f"loads run {_count(ahead, 'step')} ahead{where}: cp.async, {one.stages} stages "
                 f"({one.reason})"
             )
+        case "registers" if one.stages > 1:
+            return (
+                f"loads run 2 steps ahead{where}: one held in registers, one in shared "
+                f"memory, {one.stages} stages ({one.reason})"
+            )
         case "registers":
             return f"loads run 1 step ahead{where}, held in registers ({one.reason})"
         case _:

@@ -38,7 +38,7 @@ from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, GridBarrierOp
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
 from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
-from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, StageOp
+from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, NextStageOp, StageOp
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
@@ -138,7 +138,8 @@ def _accesses(op: Operation, threads: int) -> list[_Access]:
         case tile.LoadOp():
             return [_of_memory(op.mem, write=False, element=_place(op.indices, op.result, threads))]
         case tile.StoreOp():
-            return [_of_memory(op.mem, write=True, element=_place(op.indices, op.value, threads))]
+            access = _of_memory(op.mem, True, _place(op.indices, op.value, threads))
+            return [replace(access, ordered=op.ordered is not None)]
         case AsyncCopyOp():
             return [
                 _of_memory(op.mem, write=False, element=None),
@@ -194,13 +195,13 @@ class _Walker:
     threads: int
     pending: set[_Access] = field(default_factory=set)
     landing: set[_Access] = field(default_factory=set)
-    """What asynchronous copies write, at the next wait."""
+    """What copies and stores to later stages write, at the next wait or change of stages."""
 
     def block(self, block: Block) -> None:
         for op in list(block.ops):
             if isinstance(op, collective.BarrierOp | GridBarrierOp):
                 self.pending = set()
-            elif isinstance(op, AsyncWaitOp):
+            elif isinstance(op, AsyncWaitOp | NextStageOp):
                 self.pending.update(self.landing)
             elif not op.regions:
                 self._touch(op, _accesses(op, self.threads))
@@ -219,7 +220,7 @@ class _Walker:
         if any(new.conflicts(old) for new in accesses for old in self.pending):
             insert_before(op, [collective.BarrierOp()])
             self.pending = set()
-        if isinstance(op, AsyncCopyOp):
+        if isinstance(op, AsyncCopyOp) or _is_to_stage(op):
             # What it writes lands at the wait; until then only the earlier readers matter.
             self.landing.update(
                 replace(access, ordered=False) for access in accesses if access.write
@@ -285,6 +286,11 @@ class _Walker:
                 return self._advance(a, loop) * max(0, self.ranges.of(b).constant or 0)
             case _:
                 return 0
+
+
+def _is_to_stage(op: Operation) -> bool:
+    """Whether an op stores to a stage that others read when the stages have changed."""
+    return isinstance(op, tile.StoreOp) and isinstance(op.mem.owner, StageOp)
 
 
 def _is_inside(value: SSAValue, loop: Operation) -> bool:

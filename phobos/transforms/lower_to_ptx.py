@@ -31,10 +31,10 @@ from phobos.ir.kernel import argument_name, index_bits_of, kernel_name, threads_
 from phobos.ir.locations import error_at
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
+from phobos.transforms.loop_stages import DYNAMIC
 from phobos.transforms.lowering.addresses import shared_symbol
 from phobos.transforms.lowering.registers import Kind, kind_of
 from phobos.transforms.lowering.state import Handler, Lowering, TensorParameter
-from phobos.transforms.pipeline_loops import DYNAMIC
 from phobos.transforms.place_tiles import ALIGNMENT, SHARED_BYTES
 from phobos.transforms.ptx_limit_registers import THREADS
 

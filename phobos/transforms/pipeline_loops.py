@@ -17,8 +17,9 @@ the loop does not write the tensor. It is staged if its tile goes straight to a 
 contractions alone read, the chip copies asynchronously, and every thread moves at least 4 bytes:
 then `stages` copies of the buffers take turns, as many as fit the shared memory, at most 4, or
 what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that a
-multiprocessor has registers for in any case. Otherwise the load of the next iteration is put
-before the contraction and its tile is carried in registers.
+multiprocessor has registers for in any case. Otherwise its tile is carried in registers
+(`load_ahead.py`): from there an iteration stores the tile of the next one, if two stages of its
+buffer fit, or else its own.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
 each stage.
@@ -36,9 +37,7 @@ from xdsl.dialects.builtin import (
     FixedBitwidthType,
     IndexType,
     IntegerAttr,
-    MemRefType,
     ModuleOp,
-    NoneAttr,
     TensorType,
     UnitAttr,
 )
@@ -51,22 +50,23 @@ from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
-from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
+from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.locations import location_of
-from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
+from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.layout import contiguous_vector
 from phobos.layout.build import OFFSET, REGISTER
 from phobos.layout.shared import offsets
 from phobos.record import Record, record
-from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
+from phobos.targets.ptx.chips import Chip, chip
 from phobos.targets.ptx.occupancy import least_ctas, shared_for
 from phobos.transforms.assign_layouts import turned
-from phobos.transforms.place_tiles import buffer_bytes, last_inside, lives, op_numbers, place
+from phobos.transforms.load_ahead import Front, carry_ahead, fronts_of, stage_ahead
+from phobos.transforms.loop_stages import SharedRoom, index_ops, multi_buffer, view_of
+from phobos.transforms.place_tiles import buffer_bytes
 
 GROUP = "fallback"
 PIPELINE = "phobos.pipeline"
-DYNAMIC = "phobos.dynshared"
 MAX_STAGES = 4
 MIN_COPY_BYTES = 4
 MAX_CARRIED_REGISTERS = 48
@@ -154,6 +154,8 @@ class Plan(Record):
     """What is copied by the chip."""
     ahead: tuple[tile.LoadOp, ...]
     """What is loaded to registers an iteration ahead."""
+    fronts: tuple[Front, ...]
+    """Where `ahead` goes in two stages; without any, each iteration stores its own tile."""
     reason: str
 
 
@@ -170,16 +172,22 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
         )
     staged = [one for one in _staged_loads(loop) if one.load in loads]
     copied = tuple(one for one in staged if target.has_cp_async and _can_copy(one))
+    room = SharedRoom(kernel, loop, target)
     if copied:
+        by_copies = {one.load for one in copied}
+        others = _fitting_registers([load for load in loads if load not in by_copies])
+        buffers = [one.buffer for one in copied]
+        fronts = fronts_of(loop, others, buffers) if others else ()
+        if fronts and not room.fits(dict.fromkeys(buffers, asked or 2) | _two_stages(fronts)):
+            fronts = ()
         if asked is not None:
             stages, reason = asked, f"`@pipeline({asked})`"
         else:
-            stages, reason = _fitting_stages(kernel, loop, copied, target)
+            ctas = least_ctas(threads_of(kernel), target)
+            stages, reason = _fitting_stages(buffers, fronts, room, target, ctas)
         if stages < 2:
             return _no_pipeline(reason)
-        by_copies = {one.load for one in copied}
-        others = _fitting_registers([load for load in loads if load not in by_copies])
-        return Plan(Form.COPIES, stages, copied, others, reason)
+        return Plan(Form.COPIES, stages, copied, others, fronts, reason)
     if not target.has_cp_async:
         why = f"{target.name} has no cp.async"
     elif staged:
@@ -188,7 +196,11 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
         why = "operands are computed from what is loaded"
     ahead = _fitting_registers(loads)
     if ahead:
-        return Plan(Form.REGISTERS, 1, (), ahead, why)
+        fronts = fronts_of(loop, ahead, ())
+        if fronts and not room.fits(_two_stages(fronts)):
+            why += "; two stages do not fit the shared memory"
+            fronts = ()
+        return Plan(Form.REGISTERS, 2 if fronts else 1, (), ahead, fronts, why)
     least = min(map(_registers, loads))
     return _no_pipeline(f"{why}, and a load would hold {least} registers of a thread")
 
@@ -205,12 +217,15 @@ def _fitting_registers(loads: Sequence[tile.LoadOp]) -> tuple[tile.LoadOp, ...]:
 
 
 def _no_pipeline(reason: str) -> Plan:
-    return Plan(Form.NONE, 1, (), (), reason)
+    return Plan(Form.NONE, 1, (), (), (), reason)
 
 
 def _pipeline(loop: scf.ForOp, plan: Plan) -> None:
-    if plan.ahead:
-        loop = _load_ahead(loop, plan.ahead)
+    if plan.fronts:
+        # A wait for copies is there for both.
+        loop = stage_ahead(loop, plan.ahead, plan.fronts, marked=not plan.staged)
+    elif plan.ahead:
+        loop = carry_ahead(loop, plan.ahead)
     if plan.staged:
         _copy_ahead(loop, plan.staged, plan.stages)
 
@@ -237,7 +252,7 @@ def _loads_of_operands(loop: scf.ForOp) -> list[tile.LoadOp]:
 
 def _moves_with(load: tile.LoadOp, body: Block) -> bool:
     """Whether the place differs between iterations, by pure arithmetic on the loop variable."""
-    ops = _index_ops(load.indices, body)
+    ops = index_ops(load.indices, body)
     return ops is not None and (bool(ops) or body.args[0] in load.indices)
 
 
@@ -285,26 +300,6 @@ def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
     return result
 
 
-def _index_ops(values: Sequence[SSAValue], body: Block) -> list[Operation] | None:
-    """The ops of the loop that compute values, in order; None if there is another kind."""
-    found: dict[Operation, None] = {}
-
-    def visit(value: SSAValue) -> bool:
-        owner = value.owner
-        if isinstance(owner, Block):
-            return owner is not body or value is body.args[0]
-        if owner.parent is not body or owner in found:
-            return True
-        if owner.regions or not is_side_effect_free(owner):
-            return False
-        if not all(visit(operand) for operand in owner.operands):
-            return False
-        found[owner] = None
-        return True
-
-    return list(found) if all(visit(value) for value in values) else None
-
-
 def _can_copy(staged: _Staged) -> bool:
     """Whether each thread moves whole words between places that are neighbours on both sides.
 
@@ -338,39 +333,36 @@ def _registers(load: tile.LoadOp) -> int:
 
 
 def _fitting_stages(
-    kernel: gpu.FuncOp, loop: scf.ForOp, staged: Sequence[_Staged], target: Chip
+    copied: Sequence[memref.AllocaOp],
+    fronts: Sequence[Front],
+    room: SharedRoom,
+    target: Chip,
+    most_ctas: int,
 ) -> tuple[int, str]:
     """As many stages as fit the shared memory beside what else is there during the loop.
 
     Warps of another CTA hide more of what a loop waits for than one more stage does.
     """
-    dynamic = DYNAMIC in kernel.attributes
-    limit = target.max_dynamic_shared if dynamic else MAX_STATIC_SHARED
-    ours = {one.buffer for one in staged}
-    number = op_numbers(kernel)
-    buffers = lives(kernel, number)
-    life = number[loop], last_inside(loop, number)
-    sizes = {buffer.op: buffer.size for buffer in buffers}
-    bytes_of: dict[int, int] = {}
-    for stages in range(MAX_STAGES, 1, -1):
-        for buffer in buffers:
-            if buffer.op in ours:
-                buffer.size = stages * sizes[buffer.op]
-                buffer.start, buffer.end = life
-        bytes_of[stages] = place(buffers)
-    if bytes_of[2] > limit:
+    numbers = range(MAX_STAGES, 1, -1)
+    beside = _two_stages(fronts)
+    bytes_of = {n: room.bytes_with(dict.fromkeys(copied, n) | beside) for n in numbers}
+    if bytes_of[2] > room.limit:
         return 1, "a second stage does not fit the shared memory"
-    ctas, share = 1, limit
-    for ctas in range(least_ctas(threads_of(kernel), target), 0, -1):
-        share = min(limit, shared_for(ctas, target))
+    ctas, share = 1, room.limit
+    for ctas in range(most_ctas, 0, -1):
+        share = min(room.limit, shared_for(ctas, target))
         if bytes_of[2] <= share:
             break
     stages = next(stages for stages, taken in bytes_of.items() if taken <= share)
     if stages == MAX_STAGES:
         return stages, "more are not tried"
-    if bytes_of[stages + 1] > limit:
+    if bytes_of[stages + 1] > room.limit:
         return stages, "more do not fit the shared memory"
     return stages, f"with more, {ctas} CTAs would not fit a multiprocessor"
+
+
+def _two_stages(fronts: Sequence[Front]) -> dict[memref.AllocaOp, int]:
+    return {front.buffer: 2 for front in fronts}
 
 
 # ---- asynchronous copies
@@ -382,7 +374,7 @@ def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None
     outside = loop.parent
     assert outside is not None
     head = OpBuilder(loop)
-    buffers = [_multi_buffer(head, one, stages) for one in staged]
+    buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
     place = loop.lb
     for stage in range(stages - 1):
         exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
@@ -408,7 +400,7 @@ def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None
     copies.put(_only_if(_copies(new_loop, staged, buffers, later, write), exists))
     copies.put(AsyncCommitOp())
     views = [
-        start.add(_view(buffer, read, load.buffer))
+        start.add(view_of(buffer, read, load.buffer))
         for buffer, load in zip(buffers, staged, strict=True)
     ]
     first = body.first_op
@@ -450,19 +442,6 @@ def _put_behind(copies: Sequence[Operation], product: DotOp) -> None:
     body.insert_ops_after(copies, product)
 
 
-def _multi_buffer(head: OpBuilder, staged: _Staged, stages: int) -> SSAValue:
-    single = staged.buffer.memref.type
-    assert isinstance(single, MemRefType)
-    type_ = MemRefType(single.element_type, [stages, *single.get_shape()], NoneAttr(), tile.SHARED)
-    return head.add(memref.AllocaOp.build(operands=[[], []], result_types=[type_], properties={}))
-
-
-def _view(buffer: SSAValue, stage: SSAValue, single: memref.AllocaOp) -> StageOp:
-    type_ = single.memref.type
-    assert isinstance(type_, MemRefType)
-    return StageOp(buffer, stage, type_)
-
-
 def _copies(
     loop: scf.ForOp,
     staged: Sequence[_Staged],
@@ -476,10 +455,10 @@ def _copies(
     mapping: dict[SSAValue, SSAValue] = {body.args[0]: place}
     ops: list[Operation] = []
     for one, buffer in zip(staged, buffers, strict=True):
-        for op in _index_ops(one.load.indices, body) or ():
+        for op in index_ops(one.load.indices, body) or ():
             if op.results[0] not in mapping:
                 ops.append(op.clone(value_mapper=mapping))
-        view = _view(buffer, stage, one.buffer)
+        view = view_of(buffer, stage, one.buffer)
         indices = [mapping.get(index, index) for index in one.load.indices]
         copy = AsyncCopyOp(one.load.mem, indices, view.result, one.load.result.type)
         for name in ("in_bounds", "vector"):
@@ -519,70 +498,3 @@ def _replace_buffer(staged: _Staged, view: SSAValue) -> None:
     staged.buffer.memref.replace_all_uses_with(view)
     staged.buffer.detach()
     staged.buffer.erase()
-
-
-# ---- loads ahead
-
-
-def _load_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> scf.ForOp:
-    """Carries each loaded tile to the next iteration and loads there for the one behind it."""
-    body = loop.body.block
-    outside = loop.parent
-    assert outside is not None
-    head = OpBuilder(loop)
-    exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
-    first = _loads_or_zeros(loads, loop.lb, exists)
-    head.put(first)
-    outside.insert_ops_before(head.ops, loop)
-    new_loop = carry_more(loop, first.results)
-    body = new_loop.body.block
-    carried = body.args[-len(loads) :]
-    ahead = OpBuilder(new_loop)
-    variable = body.args[0]
-    left = ahead.add(arith.SubiOp(new_loop.ub, variable))
-    more = ahead.add(arith.CmpiOp(left, new_loop.step, "sgt"))
-    later = ahead.add(arith.AddiOp(variable, new_loop.step))
-    following = _loads_or_zeros(loads, later, more)
-    ahead.put(following)
-    for load, tile_now in zip(loads, carried, strict=True):
-        load.result.replace_all_uses_with(tile_now)
-    dot = next(op for op in body.ops if isinstance(op, DotOp))
-    body.insert_ops_before(ahead.ops, dot)
-    for load in loads:
-        load.detach()
-        load.erase()
-    extend_yield(body, [], following.results)
-    return new_loop
-
-
-def _loads_or_zeros(loads: Sequence[tile.LoadOp], place: SSAValue, exists: SSAValue) -> scf.IfOp:
-    """The tiles of the iteration whose loop variable is `place`, zeros if there is none."""
-    body = loads[0].parent
-    assert isinstance(body, Block)
-    mapping: dict[SSAValue, SSAValue] = {body.args[0]: place}
-    there: list[Operation] = []
-    tiles: list[SSAValue] = []
-    nothing: list[Operation] = []
-    zeros: list[SSAValue] = []
-    for load in loads:
-        for op in _index_ops(load.indices, body) or ():
-            if op.results[0] not in mapping:
-                there.append(op.clone(value_mapper=mapping))
-        there.append(load.clone(value_mapper=dict(mapping)))
-        tiles.append(there[-1].results[0])
-        constant, splat = _zero_tile(load)
-        nothing += [constant, splat]
-        zeros.append(splat.results[0])
-    return scf.IfOp(
-        exists,
-        [load.result.type for load in loads],
-        Region(Block([*there, scf.YieldOp(*tiles)])),
-        Region(Block([*nothing, scf.YieldOp(*zeros)])),
-    )
-
-
-def _zero_tile(load: tile.LoadOp) -> tuple[arith.ConstantOp, tile.SplatOp]:
-    type_ = load.result.type
-    assert isinstance(type_, TensorType)
-    constant = arith.ConstantOp(zero_attr(type_.element_type))
-    return constant, tile.SplatOp(constant.result, type_)

@@ -15,7 +15,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.gathering import GatherOp, ScatterOp
-from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
+from phobos.dialects.staging import (
+    AsyncCommitOp,
+    AsyncCopyOp,
+    AsyncWaitOp,
+    NextStageOp,
+    StageOp,
+)
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout, contiguous_vector
 from phobos.layout.build import OFFSET
@@ -336,6 +342,10 @@ def _stage(low: Lowering, op: Operation) -> None:
     """Accesses compute the stage's address themselves."""
 
 
+def _next_stage(low: Lowering, op: Operation) -> None:
+    """It told `ph-insert-barriers` where the stages change."""
+
+
 def _splat(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.SplatOp)
     low.set(op.result, *(low.scalar(op.value),) * low.share_size(op.result))
@@ -356,4 +366,5 @@ HANDLERS: dict[type[Operation], Handler] = {
     AsyncCommitOp: _async_commit,
     AsyncWaitOp: _async_wait,
     StageOp: _stage,
+    NextStageOp: _next_stage,
 }

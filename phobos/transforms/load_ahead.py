@@ -1,0 +1,264 @@
+"""Tiles of later iterations in registers: how `ph-pipeline-loops` runs ahead without copies.
+
+    scf.for %k .. {                            %0, %1 = (tiles of the first two iterations)
+      %a = tile.load %A[%m, %k]                (%0 to stage 0)
+      tile.store %a, %buffer[..]               scf.for %k .. iter_args(%r = 0, %w = 1, %a = %1) {
+      (barrier)                          -->     tile.next_stage
+      %d = tile.dot %buffer, ..                  (barrier)
+      (barrier)                                  tile.store %a, (stage %w)
+    }                                            %n = tile.load %A[%m, (two iterations later)]
+                                                 %d = tile.dot (stage %r), ..
+                                                 scf.yield %w, %r, %n
+                                               }
+
+An iteration stores the tile of the next one, which has had the whole of the last iteration to
+arrive, and has its registers filled again at once. What is computed from the tile on its way to
+the buffer is computed there too. So one barrier an iteration is enough, and it may be passed
+while products are still made. In the last two iterations a tile is loaded again that was there
+before: that spares a branch, which would part the loads from the products.
+
+Where there is no room for a second stage, or a tile takes another way than through a buffer of
+contractions, the tile is carried to the next iteration, which stores it itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from phobos.dialects import tile
+from phobos.dialects.contraction import DotOp
+from phobos.dialects.staging import NextStageOp
+from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
+from phobos.record import Record, record
+from phobos.transforms.loop_stages import index_ops, multi_buffer, ops_from, view_of
+
+
+@record
+class Front(Record):
+    """The way of loaded tiles to a buffer that contractions alone read."""
+
+    ops: tuple[Operation, ...]
+    """What computes the stored tile from what is loaded, in order."""
+    store: tile.StoreOp
+    buffer: memref.AllocaOp
+
+
+def fronts_of(
+    loop: scf.ForOp, loads: Sequence[tile.LoadOp], copied: Collection[memref.AllocaOp]
+) -> tuple[Front, ...]:
+    """The ways of loads to all buffers of a loop's contractions but those that are `copied`.
+
+    None at all if a buffer holds something else, or a tile is needed elsewhere too.
+    """
+    body = loop.body.block
+    found: dict[memref.AllocaOp, Front] = {}
+    for dot in body.ops:
+        for operand in (dot.a, dot.b) if isinstance(dot, DotOp) else ():
+            buffer = operand.owner
+            if not isinstance(buffer, memref.AllocaOp) or buffer.parent is not body:
+                continue
+            if buffer not in copied and buffer not in found:
+                front = _front(buffer, loads, body)
+                if front is None:
+                    return ()
+                found[buffer] = front
+    fronts = tuple(found.values())
+    return fronts if _have_no_other_use(loads, fronts, body) else ()
+
+
+def _front(buffer: memref.AllocaOp, loads: Sequence[tile.LoadOp], body: Block) -> Front | None:
+    users = [use.operation for use in buffer.memref.uses]
+    stores = [user for user in users if isinstance(user, tile.StoreOp)]
+    dots = [user for user in users if isinstance(user, DotOp)]
+    if len(stores) != 1 or len(stores) + len(dots) != len(users):
+        return None
+    if any(user.parent is not body for user in users):
+        return None
+    (store,) = stores
+    ops = ops_from([store.value, *store.indices], body, [load.result for load in loads])
+    return None if ops is None else Front(tuple(ops), store, buffer)
+
+
+def _have_no_other_use(loads: Sequence[tile.LoadOp], fronts: Sequence[Front], body: Block) -> bool:
+    """Whether what follows from the loads is on its way to a buffer and nothing else."""
+    on_the_way = {op for front in fronts for op in front.ops}
+    ends = {front.store for front in fronts}
+    loaded: set[SSAValue] = {load.result for load in loads}
+    for op in body.ops:
+        if any(operand in loaded for inner in op.walk() for operand in inner.operands):
+            if op in on_the_way:
+                loaded.update(op.results)
+            elif op not in ends:
+                return False
+    return True
+
+
+# ---- two stages
+
+
+def stage_ahead(
+    loop: scf.ForOp, loads: Sequence[tile.LoadOp], fronts: Sequence[Front], *, marked: bool
+) -> scf.ForOp:
+    """The rewrite of the module's docstring; not `marked` if the loop waits for copies anyway."""
+    outside = loop.parent
+    assert outside is not None
+    head = OpBuilder(loop)
+    buffers = [multi_buffer(head, front.buffer, 2) for front in fronts]
+    exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
+    first = _loads_or_zeros(loads, loop.lb, exists)
+    head.put(first)
+    left = head.add(arith.SubiOp(loop.ub, loop.lb))
+    more = head.add(arith.CmpiOp(left, loop.step, "sgt"))
+    second = _loads_or_zeros(loads, head.add(arith.AddiOp(loop.lb, loop.step)), more)
+    head.put(second)
+    zero, one = head.constant(0), head.constant(1)
+    twice = head.add(arith.AddiOp(loop.step, loop.step))
+    loaded = [load.result for load in loads]
+    _fill(head, fronts, buffers, zero, loop, dict(zip(loaded, first.results, strict=True)), loop.lb)
+    outside.insert_ops_before(head.ops, loop)
+
+    loop = carry_more(loop, [zero, one, *second.results])
+    body = loop.body.block
+    read, write, *carried = body.args[-2 - len(loads) :]
+    variable = body.args[0]
+    start = OpBuilder(loop)
+    if marked:
+        start.put(NextStageOp())
+    views = [
+        start.add(view_of(buffer, read, front.buffer))
+        for buffer, front in zip(buffers, fronts, strict=True)
+    ]
+    following = start.add(arith.AddiOp(variable, loop.step))
+    tiles = dict(zip(loaded, carried, strict=True))
+    _fill(start, fronts, buffers, write, loop, tiles, following)
+    left = start.add(arith.SubiOp(loop.ub, variable))
+    more = start.add(arith.CmpiOp(left, twice, "sgt"))
+    later = start.add(arith.AddiOp(variable, twice))
+    again = start.add(arith.SelectOp(more, later, variable))
+    ops, following_tiles = _loads_at(loads, again)
+    for op in ops:
+        start.put(op)
+    assert body.first_op is not None
+    body.insert_ops_before(start.ops, body.first_op)
+    for front, view in zip(fronts, views, strict=True):
+        _erase(front.store)
+        front.buffer.memref.replace_all_uses_with(view)
+        _erase(front.buffer)
+    for op in reversed([op for front in fronts for op in front.ops]):
+        if op.parent is not None and not any(result.uses for result in op.results):
+            _erase(op)
+    for load in loads:
+        _erase(load)
+    extend_yield(body, [], [write, read, *following_tiles])
+    if marked:
+        drain = NextStageOp()
+        drain.location = loop.location
+        outside.insert_op_after(drain, loop)
+    return loop
+
+
+def _fill(
+    build: OpBuilder,
+    fronts: Sequence[Front],
+    buffers: Sequence[SSAValue],
+    stage: SSAValue,
+    loop: scf.ForOp,
+    tiles: Mapping[SSAValue, SSAValue],
+    place: SSAValue,
+) -> None:
+    """Stores what follows from `tiles`, loaded where the loop variable is `place`, to a stage."""
+    mapping: dict[SSAValue, SSAValue] = {loop.body.block.args[0]: place, **tiles}
+    for front, buffer in zip(fronts, buffers, strict=True):
+        for op in front.ops:
+            if op.results[0] not in mapping:
+                build.put(op.clone(mapping))
+        view = build.add(view_of(buffer, stage, front.buffer))
+        store = front.store
+        value = mapping.get(store.value, store.value)
+        new = tile.StoreOp(value, view, [mapping.get(index, index) for index in store.indices])
+        new.location = store.location
+        build.put(new)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
+# ---- one stage
+
+
+def carry_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> scf.ForOp:
+    """Carries each loaded tile to the next iteration and loads there for the one behind it."""
+    body = loop.body.block
+    outside = loop.parent
+    assert outside is not None
+    head = OpBuilder(loop)
+    exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
+    first = _loads_or_zeros(loads, loop.lb, exists)
+    head.put(first)
+    outside.insert_ops_before(head.ops, loop)
+    new_loop = carry_more(loop, first.results)
+    body = new_loop.body.block
+    carried = body.args[-len(loads) :]
+    ahead = OpBuilder(new_loop)
+    variable = body.args[0]
+    left = ahead.add(arith.SubiOp(new_loop.ub, variable))
+    more = ahead.add(arith.CmpiOp(left, new_loop.step, "sgt"))
+    later = ahead.add(arith.AddiOp(variable, new_loop.step))
+    following = _loads_or_zeros(loads, later, more)
+    ahead.put(following)
+    for load, tile_now in zip(loads, carried, strict=True):
+        load.result.replace_all_uses_with(tile_now)
+    dot = next(op for op in body.ops if isinstance(op, DotOp))
+    body.insert_ops_before(ahead.ops, dot)
+    for load in loads:
+        _erase(load)
+    extend_yield(body, [], following.results)
+    return new_loop
+
+
+def _loads_at(
+    loads: Sequence[tile.LoadOp], place: SSAValue
+) -> tuple[list[Operation], list[SSAValue]]:
+    """Ops that load the tiles of the iteration whose loop variable is `place`, and the tiles."""
+    body = loads[0].parent
+    assert isinstance(body, Block)
+    mapping: dict[SSAValue, SSAValue] = {body.args[0]: place}
+    ops: list[Operation] = []
+    tiles: list[SSAValue] = []
+    for load in loads:
+        for op in index_ops(load.indices, body) or ():
+            if op.results[0] not in mapping:
+                ops.append(op.clone(value_mapper=mapping))
+        ops.append(load.clone(value_mapper=dict(mapping)))
+        tiles.append(ops[-1].results[0])
+    return ops, tiles
+
+
+def _loads_or_zeros(loads: Sequence[tile.LoadOp], place: SSAValue, exists: SSAValue) -> scf.IfOp:
+    """The tiles of the iteration whose loop variable is `place`, zeros if there is none."""
+    there, tiles = _loads_at(loads, place)
+    nothing: list[Operation] = []
+    zeros: list[SSAValue] = []
+    for load in loads:
+        constant, splat = _zero_tile(load)
+        nothing += [constant, splat]
+        zeros.append(splat.results[0])
+    return scf.IfOp(
+        exists,
+        [load.result.type for load in loads],
+        Region(Block([*there, scf.YieldOp(*tiles)])),
+        Region(Block([*nothing, scf.YieldOp(*zeros)])),
+    )
+
+
+def _zero_tile(load: tile.LoadOp) -> tuple[arith.ConstantOp, tile.SplatOp]:
+    type_ = load.result.type
+    assert isinstance(type_, TensorType)
+    constant = arith.ConstantOp(zero_attr(type_.element_type))
+    return constant, tile.SplatOp(constant.result, type_)

@@ -1,0 +1,91 @@
+"""Buffers of several stages in a loop: what the ways to fill them share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import gpu, memref, scf
+from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from phobos.dialects import tile
+from phobos.dialects.staging import StageOp
+from phobos.ir.rewrite import OpBuilder
+from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip
+from phobos.transforms.place_tiles import last_inside, lives, op_numbers, place
+
+DYNAMIC = "phobos.dynshared"
+
+
+def index_ops(values: Sequence[SSAValue], body: Block) -> list[Operation] | None:
+    """The ops of the loop that compute values, in order; None if there is another kind.
+
+    They follow from the loop variable and from what is outside the loop, by pure arithmetic.
+    """
+    return ops_from(values, body, ())
+
+
+def ops_from(
+    values: Sequence[SSAValue], body: Block, given: Sequence[SSAValue]
+) -> list[Operation] | None:
+    """As `index_ops`, where some values of the loop are given too."""
+    found: dict[Operation, None] = {}
+
+    def visit(value: SSAValue) -> bool:
+        owner = value.owner
+        if value in given:
+            return True
+        if isinstance(owner, Block):
+            return owner is not body or value is body.args[0]
+        if owner.parent is not body or owner in found:
+            return True
+        if owner.regions or not is_side_effect_free(owner):
+            return False
+        if not all(visit(operand) for operand in owner.operands):
+            return False
+        found[owner] = None
+        return True
+
+    return list(found) if all(visit(value) for value in values) else None
+
+
+def multi_buffer(head: OpBuilder, buffer: memref.AllocaOp, stages: int) -> SSAValue:
+    """A buffer of so many stages for one of a loop."""
+    single = buffer.memref.type
+    assert isinstance(single, MemRefType)
+    type_ = MemRefType(single.element_type, [stages, *single.get_shape()], NoneAttr(), tile.SHARED)
+    return head.add(memref.AllocaOp.build(operands=[[], []], result_types=[type_], properties={}))
+
+
+def view_of(buffer: SSAValue, stage: SSAValue, single: memref.AllocaOp) -> StageOp:
+    """A stage, with the layout that the buffer of one stage had."""
+    type_ = single.memref.type
+    assert isinstance(type_, MemRefType)
+    return StageOp(buffer, stage, type_)
+
+
+class SharedRoom:
+    """The shared memory beside what else is there during a loop."""
+
+    def __init__(self, kernel: gpu.FuncOp, loop: scf.ForOp, target: Chip):
+        is_dynamic = DYNAMIC in kernel.attributes
+        self.limit = target.max_dynamic_shared if is_dynamic else MAX_STATIC_SHARED
+        """The most bytes that the kernel can have."""
+        number = op_numbers(kernel)
+        self._buffers = lives(kernel, number)
+        self._single = [(one.size, one.start, one.end) for one in self._buffers]
+        self._loop = number[loop], last_inside(loop, number)
+
+    def bytes_with(self, stages: Mapping[memref.AllocaOp, int]) -> int:
+        """What the kernel takes if buffers have so many stages, which live as long as the loop."""
+        for one, (size, start, end) in zip(self._buffers, self._single, strict=True):
+            one.size, one.start, one.end = size, start, end
+            if one.op in stages:
+                one.size = stages[one.op] * size
+                one.start, one.end = self._loop
+        return place(self._buffers)
+
+    def fits(self, stages: Mapping[memref.AllocaOp, int]) -> bool:
+        """Whether buffers of the loop can have so many stages."""
+        return self.bytes_with(stages) <= self.limit
