@@ -19,27 +19,42 @@ fragments are loaded one step ahead, the first step's in the iteration before. S
 cores have work while a warp waits for the barrier and for shared memory. The copies of later
 stages go behind the loads of the first steps, an operand to a step: ptxas moves no load of shared
 memory over a copy into it, and would have the first products done before it loads for the next.
+Where threads store to the later stage (`tile.next_stage`), the stores go there, each with the load
+that fills its registers again.
 
 Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnitAttr
+from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
-from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, StageOp
+from phobos.dialects.staging import (
+    AsyncCommitOp,
+    AsyncCopyOp,
+    AsyncWaitOp,
+    NextStageOp,
+    StageOp,
+)
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
+from phobos.layout.build import REGISTER
 from phobos.layout.contraction import lift, mma_contraction
 from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, operand_packing, with_layout
+
+_MATRICES = 4
+"""What one `ldmatrix` loads at most, a word of each thread for each."""
 
 
 class PrefetchFragmentsPass(ModulePass):
@@ -64,7 +79,7 @@ class _Product(Record):
     dot: DotOp
     a: StageOp
     b: StageOp
-    wait: AsyncWaitOp
+    wait: AsyncWaitOp | NextStageOp
     depth: int
     """K of one step."""
     steps: int
@@ -76,7 +91,7 @@ class _Product(Record):
 def _staged_product(loop: scf.ForOp, threads: int) -> _Product | None:
     body = loop.body.block
     dots = [op for op in body.ops if isinstance(op, DotOp)]
-    waits = [op for op in body.ops if isinstance(op, AsyncWaitOp)]
+    waits = [op for op in body.ops if isinstance(op, AsyncWaitOp | NextStageOp)]
     if len(dots) != 1 or len(waits) != 1:
         return None
     dot = dots[0]
@@ -85,11 +100,33 @@ def _staged_product(loop: scf.ForOp, threads: int) -> _Product | None:
         return None
     if dot.instruction is None or dot.instruction.data.name != "mma":
         return None
-    depth = dot.instruction.data.shape[2]
-    steps = contraction_of(dot, threads).a.shape[-1] // depth
+    whole = contraction_of(dot, threads).a.shape[-1]
+    depth = _depth(dot, whole)
+    steps = whole // depth
     if steps < 2:
         return None
     return _Product(dot, a, b, waits[0], depth, steps, *_fragment_types(dot, depth))
+
+
+def _depth(dot: DotOp, whole: int) -> int:
+    """K of one step: that of the instruction, or more if `ldmatrix` then delivers four words.
+
+    Fewer would be loaded by more instructions.
+    """
+    assert dot.instruction is not None
+    least = dot.instruction.data.shape[2]
+    depth = least
+    while depth * 2 <= whole // 2 and min(map(_words, _fragment_types(dot, depth))) < _MATRICES:
+        depth *= 2
+    return depth if min(map(_words, _fragment_types(dot, depth))) >= _MATRICES else least
+
+
+def _words(type_: TensorType) -> int:
+    """32-bit words of a thread that hold a tile."""
+    element, encoding = type_.element_type, type_.encoding
+    assert isinstance(element, FixedBitwidthType)
+    assert isinstance(encoding, tile.LayoutAttr)
+    return encoding.data.in_size(REGISTER) * element.size // 4
 
 
 def _fragment_types(dot: DotOp, depth: int) -> tuple[TensorType, TensorType]:
@@ -113,56 +150,71 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     assert outside is not None
     stages = _carried_initial(loop, product.a.index)
     head = OpBuilder(loop)
-    head.put(AsyncWaitOp(product.wait.pending.value.data))
-    exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
-    first = _fragments_if(exists, product, stages)
-    head.put(first)
+    head.put(product.wait.clone())
+    first = _first_fragments(head, product, stages, loop, loop.lb)
     outside.insert_ops_before(head.ops, loop)
-    loop = carry_more(loop, first.results)
+    loop = carry_more(loop, first)
     body = loop.body.block
-    for copy in body.walk():
-        if isinstance(copy, AsyncCopyOp):
+    for op in body.walk():
+        if isinstance(op, AsyncCopyOp) or _is_to_stage(op):
             # The stage's readers have all passed the barrier of the iteration before.
-            copy.ordered = UnitAttr()
+            op.properties["ordered"] = UnitAttr()
     fragments = (body.args[-2], body.args[-1])
     steps = OpBuilder(product.dot)
     total = product.dot.c
-    copies = _take_copies(body)
+    pieces = [*_take_copies(body), *_take_stores(body)]
     for step in range(1, product.steps):
         following = _load_step(steps, product, (product.a.result, product.b.result), step)
         last = step == product.steps - 1
-        for copy in copies if last else copies[:1]:
-            steps.put(copy)
-        copies = [] if last else copies[1:]
+        for op in (op for piece in (pieces if last else pieces[:1]) for op in piece):
+            steps.put(op)
+        pieces = [] if last else pieces[1:]
         total = steps.add(_step_product(product, fragments, total))
         fragments = following
-    steps.put(AsyncWaitOp(product.wait.pending.value.data))
-    left = steps.add(arith.SubiOp(loop.ub, body.args[0]))
-    more = steps.add(arith.CmpiOp(left, loop.step, "sgt"))
+    steps.put(product.wait.clone())
     next_stage = _yielded_for(body, product.a.index)
     _move_before(next_stage, product.dot)
-    following_if = _fragments_if(more, product, next_stage)
-    steps.put(following_if)
+    later = steps.add(arith.AddiOp(body.args[0], loop.step))
+    following = _first_fragments(steps, product, next_stage, loop, later)
     total = steps.add(_step_product(product, fragments, total))
     body.insert_ops_before(steps.ops, product.dot)
     product.dot.result.replace_all_uses_with(total)
     for op in (product.dot, product.wait):
         op.detach()
         op.erase()
-    extend_yield(body, [], following_if.results)
+    extend_yield(body, [], following)
 
 
-def _take_copies(body: Block) -> list[Operation]:
+def _is_to_stage(op: Operation) -> bool:
+    return isinstance(op, tile.StoreOp) and isinstance(op.mem.owner, StageOp)
+
+
+def _take_stores(body: Block) -> list[list[Operation]]:
+    """Takes the stores to stages out of a loop, each with a load that runs ahead."""
+    stores = [op for op in body.ops if _is_to_stage(op)]
+    loads = [op for op in body.ops if isinstance(op, tile.LoadOp) and _is_passed_on(op)]
+    for op in (*stores, *loads):
+        op.detach()
+    pairs = zip_longest(stores, loads if stores else ())
+    return [[op for op in pair if op is not None] for pair in pairs]
+
+
+def _is_passed_on(load: tile.LoadOp) -> bool:
+    """Whether the tile is only for later iterations."""
+    return all(isinstance(use.operation, scf.YieldOp) for use in load.result.uses)
+
+
+def _take_copies(body: Block) -> list[list[Operation]]:
     """Takes the copies and their commit out of a loop: a conditional for each copy, the commit."""
-    taken: list[Operation] = []
+    taken: list[list[Operation]] = []
     for op in list(body.ops):
         if isinstance(op, scf.IfOp) and not op.results and _only_copies(op.true_region.block):
-            taken += [_copy_alone(op, copy) for copy in op.true_region.block.ops if _copies(copy)]
+            taken += [[_copy_alone(op, copy)] for copy in op.true_region.block.ops if _copies(copy)]
             op.detach()
             op.erase()
         elif isinstance(op, AsyncCommitOp) and taken:
             op.detach()
-            taken.append(op)
+            taken.append([op])
     return taken
 
 
@@ -247,23 +299,37 @@ def _step_product(
     return dot
 
 
-def _fragments_if(exists: SSAValue, product: _Product, stage: SSAValue) -> scf.IfOp:
-    """The first step's fragments of a stage, zeros if there is no such iteration."""
+def _first_fragments(
+    build: OpBuilder, product: _Product, stage: SSAValue, loop: scf.ForOp, place: SSAValue
+) -> Sequence[SSAValue]:
+    """The first step's fragments of a stage, for the iteration whose loop variable is `place`.
+
+    Threads fill a stage whether it is needed or not. Copies fill it only if there is such an
+    iteration; then there are zeros.
+    """
+    if isinstance(product.wait, NextStageOp):
+        return _load_first(build, product, stage)
     there, nothing = OpBuilder(product.dot), OpBuilder(product.dot)
-    views = tuple(
-        there.add(StageOp(view.buffer, stage, _view_type(view))) for view in (product.a, product.b)
-    )
-    loaded = _load_step(there, product, (views[0], views[1]), 0)
+    loaded = _load_first(there, product, stage)
     zeros: list[SSAValue] = []
     for type_ in (product.a_type, product.b_type):
         zero = nothing.add(arith.ConstantOp(zero_attr(type_.element_type)))
         zeros.append(nothing.add(tile.SplatOp(zero, type_)))
-    return scf.IfOp(
-        exists,
+    if_exists = scf.IfOp(
+        build.add(arith.CmpiOp(place, loop.ub, "slt")),
         [product.a_type, product.b_type],
         Region(Block([*there.ops, scf.YieldOp(*loaded)])),
         Region(Block([*nothing.ops, scf.YieldOp(*zeros)])),
     )
+    build.put(if_exists)
+    return if_exists.results
+
+
+def _load_first(build: OpBuilder, product: _Product, stage: SSAValue) -> tuple[SSAValue, SSAValue]:
+    views = [
+        build.add(StageOp(view.buffer, stage, _view_type(view))) for view in (product.a, product.b)
+    ]
+    return _load_step(build, product, (views[0], views[1]), 0)
 
 
 def _view_type(view: StageOp) -> MemRefType:

@@ -1,14 +1,23 @@
 // RUN: phobos-opt %s -p ph-analyze-extents,ph-select-contraction,ph-assign-layouts,ph-expand-exchanges,ph-pipeline-loops{chip=sm_80} | filecheck %s
 
-// %A is copied; what %W becomes is computed, so its tile is carried in registers.
-// CHECK: scf.if
+// %A is copied; what %W becomes is computed: its tile is carried in registers for an iteration, and
+// stored to a second stage in the one before it is needed. The wait for the copies is for both.
+// CHECK: memref.alloca() : memref<2x32x32xf16
 // CHECK: tile.load %W
+// CHECK: tile.load %W
+// CHECK: arith.extf
+// CHECK: tile.store
+// CHECK: memref.alloca() : memref<3x32x32xf16
 // CHECK: tile.async_copy %A
 // CHECK-NOT: tile.async_copy %W
 // CHECK: scf.for
+// CHECK-NEXT: tile.async_wait 1
+// CHECK: tile.async_copy %A
+// CHECK-NOT: tile.next_stage
 // CHECK: arith.extf
-// CHECK: scf.if
-// CHECK: tile.load %W
+// CHECK: tile.store
+// CHECK: arith.select
+// CHECK-NEXT: tile.load %W
 // CHECK: tile.dot
 // CHECK: scf.yield
 @launch(64)

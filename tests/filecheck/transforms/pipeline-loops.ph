@@ -1,5 +1,5 @@
 // RUN: phobos-opt %s -p ph-analyze-extents,ph-select-contraction,ph-assign-layouts,ph-expand-exchanges,ph-pipeline-loops{chip=sm_80},ph-place-tiles,ph-insert-barriers | filecheck %s --check-prefix COPY
-// RUN: phobos-opt %s -p ph-analyze-extents,ph-select-contraction{chip=sm_75},ph-assign-layouts,ph-expand-exchanges,ph-pipeline-loops{chip=sm_75} | filecheck %s --check-prefix AHEAD
+// RUN: phobos-opt %s -p ph-analyze-extents,ph-select-contraction{chip=sm_75},ph-assign-layouts,ph-expand-exchanges,ph-pipeline-loops{chip=sm_75},ph-place-tiles,ph-insert-barriers | filecheck %s --check-prefix AHEAD
 
 // Three stages: two iterations' copies before the loop, one more group an iteration, one barrier.
 // COPY: memref.alloca() {{.*}} : memref<3x64x32xf16, #tile.shared>
@@ -23,17 +23,31 @@
 // COPY: scf.yield
 // COPY: tile.async_wait 0
 
-// Without asynchronous copies, the next tiles are loaded before the product and carried.
+// Without asynchronous copies, a tile is held in registers for an iteration, and stored to one of
+// two stages in the one before it is needed. One barrier an iteration; no branch around the loads.
 // AHEAD: scf.if
 // AHEAD: tile.load %A
 // AHEAD: tile.load %B
-// AHEAD: scf.for
-// AHEAD: tile.store
-// AHEAD: tile.store
 // AHEAD: scf.if
 // AHEAD: tile.load %A
+// AHEAD: tile.load %B
+// AHEAD: tile.store
+// AHEAD: tile.store
+// AHEAD: scf.for
+// AHEAD-NEXT: tile.next_stage
+// AHEAD: collective.barrier
+// AHEAD-NEXT: tile.store
+// AHEAD-NOT: collective.barrier
+// AHEAD: tile.store
+// AHEAD-NOT: scf.if
+// AHEAD: arith.select
+// AHEAD-NEXT: tile.load %A
+// AHEAD: tile.load %B
+// AHEAD-NOT: collective.barrier
 // AHEAD: tile.dot
+// AHEAD-NOT: collective.barrier
 // AHEAD: scf.yield
+// AHEAD: tile.next_stage
 @launch(128)
 @pipeline(3)
 kernel product(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f32>[M, N]) {

@@ -1,4 +1,5 @@
 // RUN: phobos-opt %s -p ph-analyze-extents,ph-select-contraction,ph-assign-layouts,ph-expand-exchanges,ph-pipeline-loops{chip=sm_80},ph-prefetch-fragments,ph-place-tiles,ph-insert-barriers | filecheck %s
+// RUN: phobos-opt %s -p ph-analyze-extents,ph-select-contraction{chip=sm_75},ph-assign-layouts,ph-expand-exchanges,ph-pipeline-loops{chip=sm_75},ph-prefetch-fragments,ph-place-tiles,ph-insert-barriers | filecheck %s --check-prefix STORED
 
 // The first step's fragments are there before the loop.
 // CHECK: tile.async_wait 1
@@ -36,6 +37,31 @@
 // CHECK: tile.dot
 // CHECK-NOT: tile.dot
 // CHECK: scf.yield
+// Where threads store to the next stage, a store and the load that fills its registers again come
+// behind the loads of a step, and the next stage is there whether it is needed or not.
+// STORED: tile.next_stage
+// STORED: collective.barrier
+// STORED-NEXT: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED: scf.for
+// STORED-NOT: {{tile.store|collective.barrier|scf.if}}
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED-NEXT: tile.store %{{.*}} ordered
+// STORED-NEXT: tile.load %A
+// STORED-NEXT: tile.dot
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED-NEXT: tile.store %{{.*}} ordered
+// STORED-NEXT: tile.load %B
+// STORED-NEXT: tile.dot
+// STORED-NOT: {{tile.store|collective.barrier|scf.if}}
+// STORED: tile.next_stage
+// STORED: collective.barrier
+// STORED-NEXT: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED-NEXT: tile.dot
+// STORED-NEXT: scf.yield
 @launch(128)
 @pipeline(3)
 kernel product(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f32>[M, N]) {
