@@ -151,7 +151,8 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     stages = _carried_initial(loop, product.a.index)
     head = OpBuilder(loop)
     head.put(product.wait.clone())
-    first = _first_fragments(head, product, stages, loop, loop.lb)
+    exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
+    first = _first_fragments(head, product, stages, exists)
     outside.insert_ops_before(head.ops, loop)
     loop = carry_more(loop, first)
     body = loop.body.block
@@ -174,8 +175,9 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     steps.put(product.wait.clone())
     next_stage = _yielded_for(body, product.a.index)
     _move_before(next_stage, product.dot)
-    later = steps.add(arith.AddiOp(body.args[0], loop.step))
-    following = _first_fragments(steps, product, next_stage, loop, later)
+    left = steps.add(arith.SubiOp(loop.ub, body.args[0]))
+    more = steps.add(arith.CmpiOp(left, loop.step, "sgt"))
+    following = _first_fragments(steps, product, next_stage, more)
     total = steps.add(_step_product(product, fragments, total))
     body.insert_ops_before(steps.ops, product.dot)
     product.dot.result.replace_all_uses_with(total)
@@ -300,12 +302,11 @@ def _step_product(
 
 
 def _first_fragments(
-    build: OpBuilder, product: _Product, stage: SSAValue, loop: scf.ForOp, place: SSAValue
+    build: OpBuilder, product: _Product, stage: SSAValue, exists: SSAValue
 ) -> Sequence[SSAValue]:
-    """The first step's fragments of a stage, for the iteration whose loop variable is `place`.
+    """The first step's fragments of a stage; zeros if copies have not filled it.
 
-    Threads fill a stage whether it is needed or not. Copies fill it only if there is such an
-    iteration; then there are zeros.
+    Threads fill a stage whether there is an iteration that needs it or not.
     """
     if isinstance(product.wait, NextStageOp):
         return _load_first(build, product, stage)
@@ -316,7 +317,7 @@ def _first_fragments(
         zero = nothing.add(arith.ConstantOp(zero_attr(type_.element_type)))
         zeros.append(nothing.add(tile.SplatOp(zero, type_)))
     if_exists = scf.IfOp(
-        build.add(arith.CmpiOp(place, loop.ub, "slt")),
+        exists,
         [product.a_type, product.b_type],
         Region(Block([*there.ops, scf.YieldOp(*loaded)])),
         Region(Block([*nothing.ops, scf.YieldOp(*zeros)])),

@@ -40,5 +40,11 @@ func.func @stages(%A: memref<?x?xf16>, %i: index) {
   tile.async_commit
   // CHECK-NEXT: tile.async_wait 1
   tile.async_wait 1
+  %zero = arith.constant 0 : index
+  %filled = tile.load %A[%i, %i] : memref<?x?xf16> -> tensor<64x32xf16>
+  // CHECK: tile.store %filled, %one[%zero, %zero] ordered : tensor<64x32xf16>, memref<64x32xf16, #tile.shared>
+  tile.store %filled, %one[%zero, %zero] ordered : tensor<64x32xf16>, memref<64x32xf16, #tile.shared>
+  // CHECK-NEXT: tile.next_stage
+  tile.next_stage
   func.return
 }

@@ -227,11 +227,23 @@ def test_products_are_exact(case: Case) -> None:
     check(chip, name, sizes, tile, threads=threads, stages=stages, form=form)
 
 
-@pytest.mark.parametrize("steps", range(1, 7))
-@pytest.mark.parametrize("chip", ["sm_75", "sm_80"])
-def test_trip_counts_around_the_stages(chip: str, steps: int) -> None:
-    """One trip, and stages - 1 to stages + 2."""
-    check(chip, "f16", (32, 32, 16 * steps), (32, 32, 16), threads=64, stages=4)
+@pytest.mark.parametrize("steps", range(7))
+def test_trip_counts_around_the_stages(steps: int) -> None:
+    """None, one, and stages - 1 to stages + 2."""
+    check("sm_80", "f16", (32, 32, 16 * steps), (32, 32, 16), threads=64, stages=4)
+
+
+@pytest.mark.parametrize("steps", range(5))
+@pytest.mark.parametrize("name", ["f16", "i8", "f32", "wmma f16"])
+def test_trip_counts_of_two_stages(name: str, steps: int) -> None:
+    """None to twice the stages, where threads store what they have loaded ahead."""
+    check("sm_75", name, (32, 32, 16 * steps), (32, 32, 16), threads=64)
+
+
+@pytest.mark.parametrize("k", [64, 130])
+def test_no_room_for_a_second_stage(k: int) -> None:
+    """32 KB of the 64 KB that sm_75 has, less what a second stage would need to fit."""
+    check("sm_75", "f32", (17, 33, k), (64, 80, 64), threads=256)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -240,7 +252,9 @@ def test_trip_counts_around_the_stages(chip: str, steps: int) -> None:
     [
         ("sm_80", "f16"),
         ("sm_80", "f32"),
+        ("sm_75", "f16"),
         ("sm_75", "i8"),
+        ("sm_75", "f32"),
         ("sm_89", "e4m3 by e5m2"),
         ("sm_90", "f64"),
         ("sm_75", "wmma f16"),

@@ -216,6 +216,25 @@ kernel k(A: tensor<{type}>[M, K], B: tensor<{type}>[K, N], C: tensor<{sum}>[M, N
 
 
 @pytest.mark.parametrize(
+    ("depth", "stages", "said"),
+    [
+        (32, 2, "loads run 2 steps ahead in the loop of line 5: one held in registers"),
+        (64, 1, "(sm_75 has no cp.async; two stages do not fit the shared memory)"),
+    ],
+)
+def test_where_loads_are_held_that_no_copy_does(depth: int, stages: int, said: str) -> None:
+    """Of f32, a stage is 16 or 32 KB of 48."""
+    text = DOT.format(type="f32", sum="f32", attributes="@pipeline(4)")
+    text = text.replace("32)", f"{depth})").replace(":+ 32", f":+ {depth}").replace("128", "256")
+    compilation, explanation = explained(text, chip="sm_75")
+    (product,) = explanation.kernels[0].contractions
+    assert product.pipelining is not None
+    assert (product.pipelining.form, product.pipelining.stages) == ("registers", stages)
+    assert said in " ".join(explanation_text(explanation).split())
+    assert compilation.ptx.count("bar.sync") == 3 - stages
+
+
+@pytest.mark.parametrize(
     ("chip", "type_", "attributes", "instruction", "reason", "form"),
     [
         ("sm_80", "f16", "", "mma.sync m16n8k16", "f16 operands on sm_80", "copies"),
