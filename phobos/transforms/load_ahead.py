@@ -133,7 +133,7 @@ def stage_ahead(
         for buffer, front in zip(buffers, fronts, strict=True)
     ]
     following = start.add(arith.AddiOp(variable, loop.step))
-    tiles = dict(zip(loaded, carried, strict=True))
+    tiles: dict[SSAValue, SSAValue] = dict(zip(loaded, carried, strict=True))
     _fill(start, fronts, buffers, write, loop, tiles, following)
     left = start.add(arith.SubiOp(loop.ub, variable))
     more = start.add(arith.CmpiOp(left, twice, "sgt"))

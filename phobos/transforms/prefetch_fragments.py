@@ -211,7 +211,8 @@ def _take_copies(body: Block) -> list[list[Operation]]:
     taken: list[list[Operation]] = []
     for op in list(body.ops):
         if isinstance(op, scf.IfOp) and not op.results and _only_copies(op.true_region.block):
-            taken += [[_copy_alone(op, copy)] for copy in op.true_region.block.ops if _copies(copy)]
+            copies = [copy for copy in op.true_region.block.ops if _copies(copy)]
+            taken.extend([_copy_alone(op, copy)] for copy in copies)
             op.detach()
             op.erase()
         elif isinstance(op, AsyncCommitOp) and taken:
