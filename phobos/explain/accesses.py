@@ -51,7 +51,9 @@ def accesses(entry: ptx.EntryOp, facts: Mapping[Key, Facts], places: Places) -> 
             key = (_key(op), _mnemonic(op), _bytes(op))
             group = groups.setdefault(key, _Group(op))
             group.count += 1
-            group.guarded += op.guard is not None or _fills(op)
+            # A copy that has a predicate is one of an iteration that may not exist.
+            is_copy = isinstance(op, ptx.CpAsyncOp)
+            group.guarded += _fills(op) if is_copy else op.guard is not None
     found = [_access(group, facts, places) for group in groups.values()]
     return tuple(sorted(found, key=lambda one: (order_of(one.place), one.space, one.instruction)))
 
@@ -84,7 +86,7 @@ def _banks(op: Instruction, cost: BufferCost | None) -> Banks | None:
 
 def _fills(op: Instruction) -> bool:
     """Whether a copy is told how many bytes exist, and puts zeros for the others."""
-    return isinstance(op, ptx.CpAsyncOp) and op.own_count > 2
+    return op.own_count > 2
 
 
 def _key(op: Instruction) -> Key | None:

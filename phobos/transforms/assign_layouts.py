@@ -272,8 +272,8 @@ def loads_operands(op: DotOp) -> bool:
     return op.instruction is not None and op.instruction.data.name == "wmma"
 
 
-def contraction_of(op: DotOp, threads: int) -> Contraction:
-    """The layouts that a contraction's instruction asks for."""
+def contraction_of(op: DotOp, threads: int, depth: int | None = None) -> Contraction:
+    """The layouts that a contraction's instruction asks for; of `depth` along K, not all of it."""
     if op.instruction is None:
         raise error_at(op, "this contraction has no instruction: run ph-select-contraction first")
     chosen = op.instruction.data
@@ -282,6 +282,7 @@ def contraction_of(op: DotOp, threads: int) -> Contraction:
     assert isinstance(b, TensorType | MemRefType)
     *lead, m, k = a.get_shape()
     n = b.get_shape()[-1]
+    k = k if depth is None else depth
     match chosen.name:
         case "mma":
             packed = operand_packing(chosen)

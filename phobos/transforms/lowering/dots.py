@@ -7,81 +7,21 @@ element is needed, so that loads of the next step can overlap the products of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from phobos.dialects import ptx, tile
+from phobos.dialects import ptx
 from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
 from phobos.dialects.ptx import B32, B64
 from phobos.layout import LinearLayout
-from phobos.layout.queries import register_coordinates
+from phobos.layout.contraction import Contraction
 from phobos.transforms.assign_layouts import contraction_of, operand_packing
-from phobos.transforms.lowering.accesses import load
-from phobos.transforms.lowering.conversions import clean, round_to_tf32, widen_half
+from phobos.transforms.lowering.conversions import round_to_tf32
 from phobos.transforms.lowering.fragments import fragment_products
-from phobos.transforms.lowering.registers import Kind, Share
-from phobos.transforms.lowering.shared_tiles import MatrixLoads, SharedAccess, matrix_plan
+from phobos.transforms.lowering.multiply_adds import multiply_adds
+from phobos.transforms.lowering.operands import Coordinate, kind_of, places, words_of
+from phobos.transforms.lowering.registers import Share
 from phobos.transforms.lowering.state import Handler, Lowering
-
-Coordinate = tuple[int, int]
-
-
-class _Operand(Protocol):
-    """An operand as fragments: the registers that start at a coordinate of its layout."""
-
-    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
-        """`count` registers (elements, or words where packed) from a register's number on."""
-        ...
-
-
-class _InRegisters:
-    """An operand that each thread already has in the layout that the instruction wants."""
-
-    def __init__(self, registers: Sequence[SSAValue]):
-        self._registers = registers
-
-    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
-        return self._registers[register : register + count]
-
-
-class _ElementLoads:
-    """An operand in a shared buffer, loaded in the widest vectors that its layout allows."""
-
-    def __init__(self, low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind, packed: int):
-        self._low, self._kind, self._packed = low, kind, packed
-        self._access = SharedAccess(low, mem, layout, kind)
-        self._groups = self._access.groups()
-        self._group_of = {
-            member: number for number, (_, members) in enumerate(self._groups) for member in members
-        }
-        self._elements: dict[int, SSAValue] = {}
-        self._loaded: dict[int, Sequence[SSAValue]] = {}
-        self._words: dict[int, SSAValue] = {}
-
-    def fragment(self, register: int, count: int) -> Sequence[SSAValue]:
-        if self._packed == 1:
-            return [self._element(register + i) for i in range(count)]
-        return [self._word(register + i) for i in range(count)]
-
-    def _word(self, number: int) -> SSAValue:
-        if number not in self._words:
-            first = number * self._packed
-            elements = [self._element(first + i) for i in range(self._packed)]
-            (self._words[number],) = self._low.pack(elements, self._kind)
-        return self._words[number]
-
-    def _element(self, register: int) -> SSAValue:
-        if register not in self._elements:
-            offset, members = self._groups[self._group_of[register]]
-            if offset not in self._loaded:
-                part = load(self._low, self._access.address(offset), self._kind, self._access.width)
-                self._loaded[offset] = part.elements or self._low.unpack(
-                    part.words or (), self._kind
-                )
-            self._elements.update(zip(members, self._loaded[offset], strict=True))
-        return self._elements[register]
 
 
 def _dot(low: Lowering, op: Operation) -> None:
@@ -90,78 +30,23 @@ def _dot(low: Lowering, op: Operation) -> None:
     assert op.instruction is not None
     instruction = op.instruction.data
     lower = _BY_NAME[instruction.name]
-    low.set_share(op.result, lower(low, op, instruction, layouts.a, layouts.b, layouts.c))
-
-
-# ---- multiply-adds
-
-
-def _multiply_adds(
-    low: Lowering,
-    op: DotOp,
-    instruction: Instruction,
-    a_layout: LinearLayout,
-    b_layout: LinearLayout,
-    c_layout: LinearLayout,
-) -> Share:
-    a_kind, b_kind = _kind(low, op, op.a), _kind(low, op, op.b)
-    a = _elements_of(low, op.a, a_layout, a_kind)
-    b = _elements_of(low, op.b, b_layout, b_kind)
-    a_at = {at: r for r, at in reversed(list(enumerate(_places(a_layout))))}
-    b_at = {at: r for r, at in reversed(list(enumerate(_places(b_layout))))}
-    totals = list(low.elements(op.c))
-    widened: dict[tuple[SSAValue, str], SSAValue] = {}
-
-    def factor(operand: _Operand, register: int, kind: Kind, name: str) -> SSAValue:
-        (value,) = operand.fragment(register, 1)
-        if name == instruction.accumulator:
-            return value
-        if (value, name) not in widened:
-            widened[value, name] = _widen(low, value, kind, signed=name != "u8")
-        return widened[value, name]
-
-    for k in range(a_layout.shape[-1]):
-        done: dict[tuple[SSAValue, Coordinate], SSAValue] = {}
-        for register, (m, n) in enumerate(_places(c_layout)):
-            key = (totals[register], (m, n))
-            if key not in done:
-                left = factor(a, a_at[(m, k)], a_kind, instruction.a)
-                right = factor(b, b_at[(k, n)], b_kind, instruction.b)
-                done[key] = _multiply_add(low, instruction.accumulator, left, right, key[0])
-            totals[register] = done[key]
-    return Share(totals)
-
-
-def _widen(low: Lowering, value: SSAValue, kind: Kind, *, signed: bool) -> SSAValue:
-    if kind.is_half:
-        return widen_half(low, value, kind)
-    return clean(low, value, kind, signed=signed)
-
-
-def _multiply_add(low: Lowering, type_: str, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-    if type_.startswith("f"):
-        return low.build.emit(ptx.FmaOp, f"rn.{type_}", a, b, c)
-    return low.build.emit(ptx.MadOp, f"lo.{type_}", a, b, c)
-
-
-# ---- matrix products
+    low.set_share(op.result, lower(low, op, instruction, layouts))
 
 
 def _matrix_products(
     low: Lowering,
     op: DotOp,
     instruction: Instruction,
-    a_layout: LinearLayout,
-    b_layout: LinearLayout,
-    c_layout: LinearLayout,
+    layouts: Contraction,
 ) -> Share:
+    a_layout, b_layout, c_layout = layouts.a, layouts.b, layouts.c
     packed = operand_packing(instruction)
     in_words = instruction.accumulator == "f16"
     c_packed = 2 if in_words else 1
     k = instruction.shape[-1]
     a_count, b_count, c_count = _fragment_sizes(instruction, packed, c_packed)
-    a = _words_of(low, op.a, a_layout, _kind(low, op, op.a), packed)
-    b = _words_of(low, op.b, b_layout, _kind(low, op, op.b), packed)
+    a = words_of(low, op.a, a_layout, kind_of(low, op, op.a), packed)
+    b = words_of(low, op.b, b_layout, kind_of(low, op, op.b), packed)
     a_at = _fragments_at(a_layout, a_count * packed)
     b_at = _fragments_at(b_layout, b_count * packed)
     c_at = _fragments_at(c_layout, c_count * c_packed)
@@ -184,7 +69,7 @@ def _matrix_products(
                 totals[first : first + c_count] = product(left[0], right[0], total)
             else:
                 totals[first : first + c_count] = _add_parts(low, left, right, total, product)
-    totals = _with_copies(totals, _places(c_layout)[::c_packed])
+    totals = _with_copies(totals, places(c_layout)[::c_packed])
     return Share(words=totals) if in_words else Share(totals)
 
 
@@ -249,10 +134,10 @@ def _fragment_sizes(instruction: Instruction, packed: int, c_packed: int) -> tup
 
 def _fragments_at(layout: LinearLayout, size: int) -> dict[Coordinate, int]:
     """The first register of each fragment, by the coordinate that it starts at."""
-    places = _places(layout)
+    starts = places(layout)[::size]
     result: dict[Coordinate, int] = {}
-    for register in range(0, len(places), size):
-        result.setdefault(places[register], register)
+    for number, start in enumerate(starts):
+        result.setdefault(start, number * size)
     return result
 
 
@@ -263,37 +148,7 @@ def _mma_suffix(instruction: Instruction) -> str:
     return f"sync.aligned.m{m}n{n}k{k}.row.col.{total}.{a}.{b}.{total}"
 
 
-# ---- operands
-
-
-def _kind(low: Lowering, op: DotOp, operand: SSAValue) -> Kind:
-    """An operand's elements, whether it is a tile or a buffer."""
-    assert isinstance(operand.type, TensorType | MemRefType)
-    return low.kind(operand.type.element_type, op)
-
-
-def _places(layout: LinearLayout) -> list[Coordinate]:
-    return [(place[-2], place[-1]) for place in register_coordinates(layout)]
-
-
-def _elements_of(low: Lowering, value: SSAValue, layout: LinearLayout, kind: Kind) -> _Operand:
-    if tile.is_shared(value):
-        return _ElementLoads(low, value, layout, kind, 1)
-    return _InRegisters(low.elements(value))
-
-
-def _words_of(
-    low: Lowering, value: SSAValue, layout: LinearLayout, kind: Kind, packed: int
-) -> _Operand:
-    if not tile.is_shared(value):
-        return _InRegisters(low.words(value) if packed > 1 else low.elements(value))
-    plan = matrix_plan(layout, tile.shared_layout_of(value), kind)
-    if plan is not None:
-        return MatrixLoads(low, value, plan, kind)
-    return _ElementLoads(low, value, layout, kind, packed)
-
-
-_BY_NAME = {"fma": _multiply_adds, "mma": _matrix_products, "wmma": fragment_products}
+_BY_NAME = {"fma": multiply_adds, "mma": _matrix_products, "wmma": fragment_products}
 """The name of an instruction -> what lowers a contraction that is made of it."""
 
 HANDLERS: dict[type[Operation], Handler] = {DotOp: _dot}

@@ -19,7 +19,7 @@ from phobos.dialects.ptx import B32, B64
 from phobos.dialects.ptx.matrix import WMMA_SHAPES, WmmaShape
 from phobos.layout import LinearLayout
 from phobos.layout.build import LANE, LANE_BITS, OFFSET, REGISTER, WARP, log2
-from phobos.layout.contraction import wmma_piece
+from phobos.layout.contraction import Contraction, wmma_piece
 from phobos.layout.queries import register_coordinates
 from phobos.transforms.lowering.accesses import load, store
 from phobos.transforms.lowering.conversions import round_to_tf32
@@ -96,11 +96,10 @@ def fragment_products(
     low: Lowering,
     op: DotOp,
     instruction: Instruction,
-    a_layout: LinearLayout,
-    b_layout: LinearLayout,
-    c_layout: LinearLayout,
+    layouts: Contraction,
 ) -> Share:
     """The sums, as fragments, of a contraction whose operands are in shared memory."""
+    a_layout, b_layout, c_layout = layouts.a, layouts.b, layouts.c
     row = _row_of(instruction)
     a = _Pieces(low, op.a, a_layout, "a", row)
     b = _Pieces(low, op.b, b_layout, "b", row)

@@ -7,6 +7,7 @@ thread's part is computed once and each access adds or XORs a constant.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import reduce
 from operator import or_
 
@@ -57,6 +58,16 @@ class SharedAccess:
         (self.thread,) = thread_coordinates(low, self.offsets)
         self._moved_by_threads = reduce(or_, thread_layout(self.offsets).packed(THREAD), 0)
         self._moved: dict[int, SSAValue] = {}
+
+    def moved(self, by: SSAValue, bits: int) -> SharedAccess:
+        """The access to what lies elsewhere: offsets XOR `by`, a number of no bits but these."""
+        other = copy(self)
+        other.thread = by
+        if self.thread is not None:
+            other.thread = self.low.build.emit(ptx.XorOp, "b32", self.thread, by)
+        other._moved_by_threads = self._moved_by_threads | bits
+        other._moved = {}
+        return other
 
     def groups(self) -> list[tuple[int, list[int]]]:
         """(offset, registers) of each vector; copies of a vector have the same offset."""
