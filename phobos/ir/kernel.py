@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 DEFAULT_THREADS = 256
 INDEX_BITS = "phobos.index_bits"
 EXTENT_MULTIPLE = "phobos.extent_multiple"
+LAUNCH_BOUNDS = "phobos.launch_bounds"
 DEFAULT_INDEX_BITS = 32
 DEFAULT_EXTENT_MULTIPLE = 4
 
@@ -47,6 +48,13 @@ def threads_of(kernel: gpu.FuncOp) -> int:
     """Threads of a CTA, all along x."""
     block_size = kernel.known_block_size
     return int(block_size.get_values()[0]) if block_size is not None else DEFAULT_THREADS
+
+
+def launch_bound(kernel: gpu.FuncOp, name: str) -> int | None:
+    """What `@launch` says of a kernel: its `threads`, `min_ctas` or `max_regs`; None if nothing."""
+    bounds = kernel.attributes.get(LAUNCH_BOUNDS)
+    found = bounds.data.get(name) if isinstance(bounds, DictionaryAttr) else None
+    return found.value.data if isinstance(found, IntegerAttr) else None
 
 
 def module_int(op: Operation, name: str, default: int) -> int:

@@ -7,12 +7,15 @@
 // them. A row that sees no key is 0. `scale` is positive.
 //
 // D is the size of a head, any up to 256. Above 128, BLOCK_N = 16 and THREADS = 256 fit every chip.
+// CTAS are to run on a multiprocessor at one time at least, which limits the registers of a thread.
 
 @autotune(
   BLOCK_M in [64, 128], BLOCK_N in [64, 32, 128], THREADS in [128, 256],
-  D in [64, 32, 80, 96, 128, 256], CAUSAL in [0, 1]
+  D in [64, 32, 80, 96, 128, 256], CAUSAL in [0, 1],
+  CTAS in [1, 2, 3]
 )
-@launch(THREADS)
+@require(CTAS * THREADS <= 384)
+@launch(THREADS, CTAS)
 @grid(x = ceildiv(S, BLOCK_M), z = H)
 @dynshared
 @pipeline

@@ -21,13 +21,20 @@ from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B64, InstructionBuilder, Parameter
-from phobos.ir.kernel import argument_name, index_bits_of, kernel_name, threads_of
+from phobos.ir.kernel import (
+    LAUNCH_BOUNDS,
+    argument_name,
+    index_bits_of,
+    kernel_name,
+    launch_bound,
+    threads_of,
+)
 from phobos.ir.locations import error_at
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
@@ -38,7 +45,6 @@ from phobos.transforms.lowering.state import Handler, Lowering, TensorParameter
 from phobos.transforms.place_tiles import ALIGNMENT, SHARED_BYTES
 from phobos.transforms.ptx_limit_registers import THREADS
 
-LAUNCH_BOUNDS = "phobos.launch_bounds"
 DYNAMIC_BYTES = "phobos.dynamic_shared_bytes"
 """On the entry of a kernel whose launch sizes the shared memory."""
 _HALF_BYTES = 2
@@ -153,20 +159,13 @@ def _check_shared(kernel: gpu.FuncOp, target: Chip, size: int, *, dynamic: bool)
 
 
 def _entry(kernel: gpu.FuncOp, parameters: list[Parameter]) -> ptx.EntryOp:
-    bounds = kernel.attributes.get(LAUNCH_BOUNDS)
-    given = bounds.data if isinstance(bounds, DictionaryAttr) else None
-
-    def number(key: str) -> int | None:
-        found = given.get(key) if given is not None else None
-        return found.value.data if isinstance(found, IntegerAttr) else None
-
     threads = threads_of(kernel)
     entry = ptx.EntryOp.make(
         kernel_name(kernel),
         parameters,
-        maxntid=(threads, 1, 1) if given is not None else None,
-        minnctapersm=number("min_ctas"),
-        maxnreg=number("max_regs"),
+        maxntid=(threads, 1, 1) if LAUNCH_BOUNDS in kernel.attributes else None,
+        minnctapersm=launch_bound(kernel, "min_ctas"),
+        maxnreg=launch_bound(kernel, "max_regs"),
     )
     entry.attributes[THREADS] = IntegerAttr(threads, i64)
     return entry

@@ -16,10 +16,10 @@ computed from that, its place depends on the loop variable and on what is outsid
 the loop does not write the tensor. It is staged if its tile goes straight to a buffer that
 contractions alone read, the chip copies asynchronously, and every thread moves at least 4 bytes:
 then `stages` copies of the buffers take turns, as many as fit the shared memory, at most 4, or
-what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that a
-multiprocessor has registers for in any case. Otherwise its tile is carried in registers
-(`load_ahead.py`): from there an iteration stores the tile of the next one, if two stages of its
-buffer fit, or else its own.
+what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that `@launch`
+declares or that a multiprocessor has registers for in any case. Otherwise its tile is carried in
+registers (`load_ahead.py`): from there an iteration stores the tile of the next one, if two stages
+of its buffer fit, or else its own.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
 each stage.
@@ -51,7 +51,7 @@ from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp
-from phobos.ir.kernel import kernels, threads_of
+from phobos.ir.kernel import kernels, launch_bound, threads_of
 from phobos.ir.locations import location_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.layout import contiguous_vector
@@ -183,7 +183,8 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
         if asked is not None:
             stages, reason = asked, f"`@pipeline({asked})`"
         else:
-            ctas = least_ctas(threads_of(kernel), target)
+            declared = launch_bound(kernel, "min_ctas") or 1
+            ctas = max(declared, least_ctas(threads_of(kernel), target))
             stages, reason = _fitting_stages(buffers, fronts, room, target, ctas)
         if stages < 2:
             return _no_pipeline(reason)

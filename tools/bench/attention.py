@@ -115,11 +115,10 @@ def _reference(*, is_causal: bool) -> Any:
     return reference
 
 
-def blocks(*shapes: tuple[int, int, int]) -> tuple[Choices, ...]:
-    """Constants of a Phobos kernel: BLOCK_M, BLOCK_N, THREADS."""
-    return tuple(
-        dict(zip(("BLOCK_M", "BLOCK_N", "THREADS"), shape, strict=True)) for shape in shapes
-    )
+def blocks(*shapes: tuple[int, ...]) -> tuple[Choices, ...]:
+    """Constants of a Phobos kernel: BLOCK_M, BLOCK_N, THREADS, and CTAS where it has that."""
+    names = ("BLOCK_M", "BLOCK_N", "THREADS", "CTAS")
+    return tuple(dict(zip(names, shape, strict=False)) for shape in shapes)
 
 
 def attention_case(
