@@ -45,10 +45,12 @@ def test_programs_that_differ_in_a_type_differ_in_nothing_else(one: str, other: 
 
 
 def test_a_launch_needs_no_grid() -> None:
-    """The contract infers it from what is stored, or the launcher sizes it (@persistent)."""
-    for name in ("gemm_fp32", "gemm_batched_fp16", "attention_fp16"):
+    """The contract infers it from what is stored, or @grid or the launcher (@persistent) says it."""
+    for name in ("gemm_fp32", "gemm_batched_fp16", "attention_fp32"):
         (kernel,) = phobos.kernels.load(name, "sm_80").contract.kernels
         assert kernel.grid_from is GridSource.INFERRED
+    (kernel,) = phobos.kernels.load("attention_fp16", "sm_80").contract.kernels
+    assert kernel.grid_from is GridSource.ATTRIBUTE
     for name in ("gemm_grouped_fp16", "gemm_splitk_fp16", "gemm_streamk_fp16"):
         (kernel,) = phobos.kernels.load(name, "sm_80").contract.kernels
         assert kernel.persistent
