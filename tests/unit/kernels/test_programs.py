@@ -45,7 +45,7 @@ def test_programs_that_differ_in_a_type_differ_in_nothing_else(one: str, other: 
 
 
 def test_a_launch_needs_no_grid() -> None:
-    """The contract infers it from what is stored, or @grid or the launcher (@persistent) says it."""
+    """It is inferred from what is stored, declared, or up to the launcher (@persistent)."""
     for name in ("gemm_fp32", "gemm_batched_fp16", "attention_fp32"):
         (kernel,) = phobos.kernels.load(name, "sm_80").contract.kernels
         assert kernel.grid_from is GridSource.INFERRED
