@@ -36,6 +36,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
         "ph-expand-scans",
         "ph-pipeline-loops",  # while loads and buffers of a loop are still in sight
+        "ph-hold-operands",  # the stages left alone
         "ph-prefetch-fragments",
         "ph-expand-collectives",  # makes shared buffers, so before they are placed
         "ph-place-tiles",
@@ -66,6 +67,7 @@ _LOCATIONS = {
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
     "ph-expand-scans": ("expand_scans", "ExpandScansPass"),
     "ph-pipeline-loops": ("pipeline_loops", "PipelineLoopsPass"),
+    "ph-hold-operands": ("hold_operands", "HoldOperandsPass"),
     "ph-prefetch-fragments": ("prefetch_fragments", "PrefetchFragmentsPass"),
     "ph-expand-collectives": ("expand_collectives", "ExpandCollectivesPass"),
     "ph-insert-barriers": ("insert_barriers", "InsertBarriersPass"),

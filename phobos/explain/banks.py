@@ -18,7 +18,7 @@ from phobos.layout.shared import count_wavefronts
 from phobos.record import Record, record
 from phobos.transforms.analyze_extents import MAX_VECTOR_BYTES
 from phobos.transforms.assign_layouts import contraction_of
-from phobos.transforms.lowering.tiles import is_whole_buffer
+from phobos.transforms.lowering.tiles import feeds_products, is_whole_buffer
 
 
 @record
@@ -51,7 +51,7 @@ def buffer_cost(op: tile.LoadOp | tile.StoreOp) -> BufferCost:
     if is_part:
         bases = {name: layout.bases(name) for name in layout.in_names}
         layout = LinearLayout.from_bases(bases, dict(shared.outputs))
-    by_matrix = is_part and isinstance(op, tile.LoadOp)
+    by_matrix = isinstance(op, tile.LoadOp) and (is_part or feeds_products(op.result))
     return _cost(layout, shared, _element_bytes(value), by_matrix=by_matrix)
 
 

@@ -173,24 +173,32 @@ def matrix_plan(layout: LinearLayout, shared: LinearLayout, kind: Kind) -> Matri
 
 
 def load_shared(
-    low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind, at: Sequence[int]
+    low: Lowering,
+    mem: SSAValue,
+    layout: LinearLayout,
+    kind: Kind,
+    at: Sequence[int],
+    *,
+    is_operand: bool,
 ) -> Share:
     """A tile from a buffer, whole or a part that starts at `at`; no masks.
 
-    A part starts at multiples of its sizes, which are powers of two.
+    A part starts at multiples of its sizes, which are powers of two. Parts, and whole tiles that
+    are operands of `mma`, come by `ldmatrix` where that can load them.
     """
     shared = tile.shared_layout_of(mem)
     start = 0
     if layout.shape != shared.shape:
+        is_operand = True
         layout = LinearLayout.from_bases(
             {name: layout.bases(name) for name in layout.in_names}, dict(shared.outputs)
         )
         point = LinearLayout.from_bases({REGISTER: [tuple(at)]}, dict(shared.outputs))
         (start,) = offsets(point, shared).apply(**{REGISTER: 1})
-        plan = matrix_plan(layout, shared, kind)
-        if plan is not None:
-            loads = MatrixLoads(low, mem, plan, kind, start)
-            return Share(words=loads.fragment(0, layout.in_size(REGISTER) // plan.packed))
+    plan = matrix_plan(layout, shared, kind) if is_operand else None
+    if plan is not None:
+        loads = MatrixLoads(low, mem, plan, kind, start)
+        return Share(words=loads.fragment(0, layout.in_size(REGISTER) // plan.packed))
     access = SharedAccess(low, mem, layout, kind, start)
     result: list[SSAValue | None] = [None] * layout.in_size(REGISTER)
     done: dict[int, Sequence[SSAValue]] = {}

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
+from phobos.dialects.contraction import DotOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import (
     AsyncCommitOp,
@@ -240,7 +241,8 @@ def _load(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.LoadOp)
     if is_whole_buffer(op.mem, op.indices, op.result.type):
         layout, kind = _layout(op, op.result.type), low.kind(op.result.type, op)
-        low.set_share(op.result, load_shared(low, op.mem, layout, kind, _constants(op)))
+        at, is_operand = _constants(op), feeds_products(op.result)
+        low.set_share(op.result, load_shared(low, op.mem, layout, kind, at, is_operand=is_operand))
         return
     access = _access(low, op, op.result.type)
     masks, addresses = Masks(access, None), Addresses(access)
@@ -255,6 +257,18 @@ def _load(low: Lowering, op: Operation) -> None:
             done[place] = load(low, addresses.of(place), access.kind, access.width, guard, fill)
         parts.append(done[place])
     low.set_share(op.result, join(low, parts, access.kind))
+
+
+def feeds_products(value: SSAValue) -> bool:
+    """Whether `mma` alone takes a tile, as an operand: then all lanes of all warps are there."""
+    users = [use.operation for use in value.uses]
+    return bool(users) and all(
+        isinstance(user, DotOp)
+        and user.c is not value
+        and user.instruction is not None
+        and user.instruction.data.name == "mma"
+        for user in users
+    )
 
 
 def _constants(op: tile.LoadOp) -> list[int]:
