@@ -155,9 +155,9 @@ class DotOp(IRDLOperation):
     """c + a b, over the last two axes: [.., M, K] x [.., K, N] + [.., M, N].
 
     Bytes are signed unless an operand is marked `unsigned`; the two 8-bit floats mix.
-    Axes before the last two have extent 1. `a` and `b` are tiles, or shared buffers of the same
-    shape (rounded up to powers of two); `c` is a tile, or a vector of `wmma` fragments. The sum
-    runs over K in ascending order of the instruction's steps.
+    Axes before the last two count the products of a stack. `a` and `b` are tiles, or shared
+    buffers of the same shape (rounded up to powers of two); `c` is a tile, or a vector of `wmma`
+    fragments. The sum runs over K in ascending order of the instruction's steps.
     """
 
     name = "tile.dot"
@@ -186,12 +186,10 @@ class DotOp(IRDLOperation):
         shapes = [_shape(value) for value in (self.a, self.b, *summed)]
         if any(len(shape) != len(shapes[0]) or len(shape) < 2 for shape in shapes):
             raise VerifyException("tile.dot takes tiles of one rank, at least 2")
-        if any(extent != 1 for shape in shapes for extent in shape[:-2]):
-            raise VerifyException("tile.dot: axes before the last two have extent 1")
         are_tiles = isinstance(self.a.type, TensorType) and isinstance(self.b.type, TensorType)
         if are_tiles and not in_fragments:
             a, b, c = shapes
-            if (a[-2], b[-1]) != c[-2:] or a[-1] != b[-2]:
+            if (*a[:-1], b[-1]) != c or (*b[:-2], b[-2]) != (*a[:-2], a[-1]):
                 raise VerifyException(f"tile.dot: {a} x {b} does not give {c}")
         element, other = _element(self.a), _element(self.b)
         sums = accumulators_of(element, other)

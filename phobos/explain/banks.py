@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.explain.records import Banks
-from phobos.layout.contraction import flat
+from phobos.layout.contraction import drop_units
 from phobos.layout.exchange import best_access
 from phobos.layout.linear import LinearLayout
 from phobos.layout.matrix_access import plan_matrix_access
@@ -72,7 +72,7 @@ def operand_cost(op: DotOp, threads: int) -> BufferCost:
 
 def _cost(layout: LinearLayout, shared: LinearLayout, size: int, *, by_matrix: bool) -> BufferCost:
     for turned in (False, True) if by_matrix else ():
-        plan = plan_matrix_access(flat(layout), flat(shared), size, transposed=turned)
+        plan = plan_matrix_access(drop_units(layout), drop_units(shared), size, transposed=turned)
         if plan is not None:
             return BufferCost(matrix=Banks(plan.conflicts.wavefronts, plan.conflicts.ideal))
     _, cost = best_access(layout, shared, size)

@@ -140,7 +140,7 @@ def _contraction(
         name = f"{_PTX_NAMES[made_of.name]} m{step_m}n{step_n}k{step_k}"
         along_m = -(-ceil_pow2(m) // (warps[0] * step_m))
         along_n = -(-ceil_pow2(n) // (warps[1] * step_n))
-        count = along_m * along_n * -(-ceil_pow2(k) // step_k)
+        count = along_m * along_n * -(-ceil_pow2(k) // step_k) * _stacked(op.result)
         # An operand in parts is multiplied part by part, but for the two small ones.
         count *= sum(OPERAND_FORMS[one].parts for one in (made_of.a, made_of.b)) - 1
     return Contraction(
@@ -178,6 +178,13 @@ def _sharing(
         along_n *= 2 if base[-1] else 1
         copies *= 1 if any(base) else 2
     return (along_m, along_n), copies
+
+
+def _stacked(result: SSAValue) -> int:
+    """The products of a stack that a warp makes one after the other."""
+    layout = tile.layout_of(result)
+    held = layout.bases(REGISTER) if layout is not None else ()
+    return 1 << sum(any(base[:-2]) for base in held)
 
 
 def _home(value: SSAValue) -> str:

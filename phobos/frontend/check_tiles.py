@@ -423,11 +423,11 @@ def _contract(
 ) -> Expr:
     name, place = _name(node), ast.anchor(node)
     one, other = _shape(a), _shape(b)
-    if len(one) != len(other) or any(extent != 1 for extent in (*one[:-2], *other[:-2])):
+    if one[:-2] != other[:-2]:
         return checker.fail(
             node.span,
-            f"`{name}` multiplies matrices, but these are {a.type} and {b.type}",
-            help="axes before the last two have extent 1, as a point subscript leaves them",
+            f"`{name}` of {a.type} and {b.type}: the axes before the last two must be the same",
+            help="they count the products of a stack, as in [Z, M, K] by [Z, K, N]",
         )
     depth, other_depth = one[-2 if turn_a else -1], other[-1 if turn_b else -2]
     if depth != other_depth:

@@ -7,6 +7,7 @@ M copies of B.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -201,18 +202,79 @@ def _operand(c: LinearLayout, kept: int, k: int) -> LinearLayout:
     return LinearLayout.from_bases(bases, sizes)
 
 
-def lift(layout: LinearLayout, rank: int) -> LinearLayout:
-    """A layout with axes of extent 1 put before its own.
+@lru_cache(maxsize=256)
+def batched(layouts: Contraction, batch: tuple[int, ...]) -> Contraction:
+    """The layouts of a stack of products, of extents `batch`, from those of one.
 
-    >>> str(lift(LinearLayout.parse("lane=[[0, 1]] -> [1, 2]"), 3))
-    'lane=[[0, 0, 1]] -> [1, 1, 2]'
+    Warps and lanes that would all do the same take a product each; a thread holds the rest one
+    after the other.
+
+    >>> one = mma_contraction((16, 8, 16), (16, 8, 16), 2, (1, 2))
+    >>> str(batched(one, (4,)).c).split(" warp")[1]
+    '=[[1, 0, 0]] -> [4, 16, 8]'
+    >>> str(batched(one, (4,)).c).split(" lane")[0]
+    'register=[[0, 0, 1], [0, 8, 0], [2, 0, 0]]'
     """
-    missing = (0,) * (rank - layout.rank)
-    bases = {name: [(*missing, *v) for v in layout.bases(name)] for name in layout.in_names}
-    return LinearLayout.from_bases(bases, (*(1 for _ in missing), *layout.shape))
+    sizes = tuple(map(ceil_pow2, batch))
+    steps = _steps(sizes)
+    idle = [
+        (name, bit)
+        for name in (WARP, LANE)
+        for bit in range(layouts.c.in_bits(name))
+        if _is_idle(layouts, name, bit)
+    ][: len(steps)]
+    moved = dict(zip(idle, steps, strict=False))
+    further = steps[len(idle) :]
+    return Contraction(*(_stacked(layout, sizes, moved, further) for layout in layouts))
+
+
+def _steps(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The bits of the number of a product in a stack, the last axis lowest."""
+    return [
+        tuple(1 << bit if i == axis else 0 for i in range(len(sizes)))
+        for axis in reversed(range(len(sizes)))
+        for bit in range(log2(sizes[axis]))
+    ]
+
+
+def _is_idle(layouts: Contraction, name: str, bit: int) -> bool:
+    """Whether threads that differ in a bit would all hold the same."""
+    return not any(layout.packed(name)[bit] for layout in layouts)
+
+
+def _stacked(
+    layout: LinearLayout,
+    sizes: tuple[int, ...],
+    moved: Mapping[tuple[str, int], tuple[int, ...]],
+    further: Sequence[tuple[int, ...]],
+) -> LinearLayout:
+    whole = (0,) * len(sizes)
+    bases = {
+        name: [(*moved.get((name, bit), whole), *v) for bit, v in enumerate(layout.bases(name))]
+        for name in layout.in_names
+    }
+    bases[REGISTER] += [(*step, 0, 0) for step in further]
+    return LinearLayout.from_bases(bases, (*sizes, *layout.shape))
+
+
+def stack_buffer(matrix: LinearLayout, batch: Sequence[int]) -> LinearLayout:
+    """The shared layout of a stack of matrices, one behind the other.
+
+    >>> str(stack_buffer(LinearLayout.parse("offset=[[0, 1], [1, 0]] -> [2, 2]"), (2,)))
+    'offset=[[0, 0, 1], [0, 1, 0], [1, 0, 0]] -> [2, 2, 2]'
+    """
+    sizes = tuple(map(ceil_pow2, batch))
+    inner = [(*(0 for _ in sizes), *v) for v in matrix.bases(OFFSET)]
+    outer = [(*step, 0, 0) for step in _steps(sizes)]
+    return LinearLayout.from_bases({OFFSET: inner + outer}, (*sizes, *matrix.shape))
 
 
 def flat(layout: LinearLayout) -> LinearLayout:
-    """A layout without the axes before its last two, which have extent 1."""
+    """The layout of one matrix: without the axes before the last two."""
     bases = {name: [v[-2:] for v in layout.bases(name)] for name in layout.in_names}
     return LinearLayout.from_bases(bases, layout.shape[-2:])
+
+
+def drop_units(layout: LinearLayout) -> LinearLayout:
+    """A layout without the axes before its last two if all of them have extent 1."""
+    return flat(layout) if all(size == 1 for size in layout.shape[:-2]) else layout

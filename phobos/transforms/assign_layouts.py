@@ -50,8 +50,8 @@ from phobos.layout.algebra import pad_to_pow2, reshape, transpose
 from phobos.layout.build import thread_bits
 from phobos.layout.contraction import (
     Contraction,
+    batched,
     fma_contraction,
-    lift,
     mma_contraction,
     wmma_contraction,
 )
@@ -291,8 +291,7 @@ def contraction_of(op: DotOp, threads: int, depth: int | None = None) -> Contrac
             layouts = wmma_contraction((m, n, k), chosen.shape, chosen.warps)
         case _:
             layouts = fma_contraction((m, n, k), thread_bits(threads)[0], chosen.warps)
-    rank = len(lead) + 2
-    return Contraction(*(lift(layout, rank) for layout in (layouts.a, layouts.b, layouts.c)))
+    return batched(layouts, tuple(lead))
 
 
 def _unit_axes(value: SSAValue) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ from phobos.ir.locations import error_at
 from phobos.ir.rewrite import index_constant, insert_before
 from phobos.layout import LinearLayout, contiguous_vector, gf2, slice_layout
 from phobos.layout.build import LANE, REGISTER, WARP
-from phobos.layout.contraction import flat, lift
+from phobos.layout.contraction import flat, stack_buffer
 from phobos.layout.convert import Movement, plan_conversion
 from phobos.layout.exchange import SharedExchange, judge_exchange, plan_exchange
 from phobos.layout.operands import operand_buffer
@@ -109,7 +109,7 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
     if dot.instruction.data.name == "mma":
         first_axis = contiguous_vector(source, rank - 2) > contiguous_vector(source, rank - 1)
         buffer = operand_buffer(flat(source), flat(target), size, transposed=first_axis)
-        shared = lift(buffer, rank)
+        shared = stack_buffer(buffer, source.shape[:-2])
     else:
         shared = plan_exchange(source, target, size).shared
     place = outside_loops(op, op.value)

@@ -41,7 +41,7 @@ from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import insert_before, retype
 from phobos.layout import contiguous_vector
 from phobos.layout.build import REGISTER, ceil_pow2
-from phobos.layout.contraction import lift, wmma_buffer
+from phobos.layout.contraction import stack_buffer, wmma_buffer
 from phobos.layout.shared import CHUNK_BYTES, row_major
 from phobos.transforms.assign_layouts import contraction_of
 from phobos.transforms.expand_exchanges import outside_loops, store_to_buffer
@@ -94,7 +94,8 @@ def _stage(dot: DotOp, index: int) -> None:
     # The loads want rows of at least 16 bytes.
     transposed = first and piece[0] * element.size >= CHUNK_BYTES
     shape = value.type.get_shape()[-2:]
-    buffer = lift(wmma_buffer((shape[0], shape[1]), piece, transposed=transposed), rank)
+    rows = wmma_buffer((shape[0], shape[1]), piece, transposed=transposed)
+    buffer = stack_buffer(rows, (1,) * (rank - 2))
     zero, alloca, store = store_to_buffer(dot, value, buffer)
     insert_before(outside_loops(dot, value), [zero, alloca, store])
     dot.operands[index] = alloca.memref

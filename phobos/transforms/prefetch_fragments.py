@@ -49,7 +49,7 @@ from phobos.dialects.staging import (
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout.build import REGISTER
-from phobos.layout.contraction import lift, mma_contraction
+from phobos.layout.contraction import batched, mma_contraction
 from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, operand_packing, with_layout
 
@@ -100,6 +100,8 @@ def _staged_product(loop: scf.ForOp, threads: int) -> _Product | None:
         return None
     if dot.instruction is None or dot.instruction.data.name != "mma":
         return None
+    if _is_stack(dot):
+        return None  # the loads of one product wait while another is made
     whole = contraction_of(dot, threads).a.shape[-1]
     depth = _depth(dot, whole)
     steps = whole // depth
@@ -129,6 +131,11 @@ def _words(type_: TensorType) -> int:
     return encoding.data.in_size(REGISTER) * element.size // 4
 
 
+def _is_stack(dot: DotOp) -> bool:
+    assert isinstance(dot.c.type, TensorType)
+    return any(extent > 1 for extent in dot.c.type.get_shape()[:-2])
+
+
 def _fragment_types(dot: DotOp, depth: int) -> tuple[TensorType, TensorType]:
     assert dot.instruction is not None
     chosen = dot.instruction.data
@@ -138,10 +145,10 @@ def _fragment_types(dot: DotOp, depth: int) -> tuple[TensorType, TensorType]:
     assert isinstance(b, MemRefType)
     *lead, m, n = c.get_shape()
     layouts = mma_contraction((m, n, depth), chosen.shape, operand_packing(chosen), chosen.warps)
-    rank = len(lead) + 2
+    stack = batched(layouts, tuple(lead))
     return (
-        with_layout(TensorType(a.element_type, [*lead, m, depth]), lift(layouts.a, rank)),
-        with_layout(TensorType(b.element_type, [*lead, depth, n]), lift(layouts.b, rank)),
+        with_layout(TensorType(a.element_type, [*lead, m, depth]), stack.a),
+        with_layout(TensorType(b.element_type, [*lead, depth, n]), stack.b),
     )
 
 

@@ -134,7 +134,8 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
     total = operand_name(_element(op.c))
     m, n = (ceil_pow2(extent) for extent in _extents(op.c)[-2:])
     depth = ceil_pow2(_extents(op.a)[-1])
-    for form in options if asked.by_wmma else ():
+    is_stack = any(extent > 1 for extent in _extents(op.c)[:-2])
+    for form in options if asked.by_wmma and not is_stack else ():
         piece = wmma_for(target, form, total, (m, n, depth))
         if piece is not None:
             return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")

@@ -60,10 +60,10 @@ def _matrix_products(
         return low.build.emit_multi(ptx.MmaOp, suffix, *left, *right, *total, results=kinds)
 
     for step in range(0, a_layout.shape[-1], k):
-        for (row, column), element in c_at.items():
+        for (*stack, row, column), element in c_at.items():
             first = element // c_packed
-            left = ready.of(a.fragment(a_at[(row, step)] // packed, a_count))
-            right = ready.of(b.fragment(b_at[(step, column)] // packed, b_count))
+            left = ready.of(a.fragment(a_at[(*stack, row, step)] // packed, a_count))
+            right = ready.of(b.fragment(b_at[(*stack, step, column)] // packed, b_count))
             total = totals[first : first + c_count]
             if len(left) == 1:
                 totals[first : first + c_count] = product(left[0], right[0], total)

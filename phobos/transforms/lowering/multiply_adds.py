@@ -184,11 +184,12 @@ def _products(
 
     for k in range(layouts.a.shape[-1]):
         done: dict[tuple[SSAValue, Coordinate], SSAValue] = {}
-        for register, (m, n) in enumerate(places(layouts.c)):
-            key = (totals[register], (m, n))
+        for register, place in enumerate(places(layouts.c)):
+            *stack, m, n = place
+            key = (totals[register], place)
             if key not in done:
-                left = factor(a, a_at[(m, k)], a_kind, instruction.a)
-                right = factor(b, b_at[(k, n)], b_kind, instruction.b)
+                left = factor(a, a_at[(*stack, m, k)], a_kind, instruction.a)
+                right = factor(b, b_at[(*stack, k, n)], b_kind, instruction.b)
                 done[key] = _multiply_add(low, instruction.accumulator, left, right, key[0])
             totals[register] = done[key]
     return totals

@@ -17,7 +17,7 @@ from phobos.transforms.lowering.registers import Kind
 from phobos.transforms.lowering.shared_tiles import MatrixLoads, SharedAccess, matrix_plan
 from phobos.transforms.lowering.state import Lowering
 
-Coordinate = tuple[int, int]
+Coordinate = tuple[int, ...]
 
 
 class Operand(Protocol):
@@ -98,9 +98,9 @@ def kind_of(low: Lowering, op: DotOp, operand: SSAValue) -> Kind:
     return low.kind(operand.type.element_type, op)
 
 
-def places(layout: LinearLayout) -> list[Coordinate]:
-    """The row and column of each register of thread 0."""
-    return [(place[-2], place[-1]) for place in register_coordinates(layout)]
+def places(layout: LinearLayout) -> Sequence[Coordinate]:
+    """The row and column of each register of thread 0, behind the number of its matrix."""
+    return register_coordinates(layout)
 
 
 def words_of(

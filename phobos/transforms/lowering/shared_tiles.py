@@ -17,7 +17,7 @@ from phobos.dialects import ptx, tile
 from phobos.dialects.ptx import B32
 from phobos.layout import LinearLayout
 from phobos.layout.build import OFFSET, REGISTER
-from phobos.layout.contraction import flat
+from phobos.layout.contraction import drop_units
 from phobos.layout.exchange import best_access
 from phobos.layout.matrix_access import MatrixAccess, plan_matrix_access
 from phobos.layout.queries import (
@@ -166,7 +166,9 @@ class MatrixLoads:
 def matrix_plan(layout: LinearLayout, shared: LinearLayout, kind: Kind) -> MatrixAccess | None:
     """How `ldmatrix` loads a tile, plain or transposed; None if it cannot."""
     for transposed in (False, True):
-        plan = plan_matrix_access(flat(layout), flat(shared), kind.bytes, transposed=transposed)
+        plan = plan_matrix_access(
+            drop_units(layout), drop_units(shared), kind.bytes, transposed=transposed
+        )
         if plan is not None:
             return plan
     return None

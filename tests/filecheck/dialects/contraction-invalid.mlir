@@ -77,3 +77,11 @@ func.func @transpose(%t: tensor<8x64xf32>) {
   %u = tile.transpose %t : tensor<8x64xf32> -> tensor<8x64xf32>
   func.return
 }
+
+// -----
+
+// CHECK: tile.dot: (2, 64, 32) x (3, 32, 48) does not give (2, 64, 48)
+func.func @stacks(%a: tensor<2x64x32xf16>, %b: tensor<3x32x48xf16>, %c: tensor<2x64x48xf32>) {
+  %d = tile.dot %a, %b, %c : tensor<2x64x32xf16>, tensor<3x32x48xf16>, tensor<2x64x48xf32> -> tensor<2x64x48xf32>
+  func.return
+}
