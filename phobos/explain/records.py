@@ -171,8 +171,9 @@ class Threads(Value):
 class Pipelining(Value):
     """How the loads of a loop run ahead of its contractions.
 
-    `form` is `copies` (cp.async into `stages` buffers), `registers` (loads held in registers, of
-    the next iteration, or with 2 `stages` of the one behind it) or `none`; `reason` says why.
+    `form` is `copies` (cp.async into `stages` buffers), `registers` (loads of the next
+    iteration held in registers, with 2 `stages` stored before it starts) or `none`; `reason` says
+    why.
     """
 
     form: str

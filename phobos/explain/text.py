@@ -170,8 +170,8 @@ def _pipelining(one: Pipelining) -> str:
             )
         case "registers" if one.stages > 1:
             return (
-                f"loads run 2 steps ahead{where}: one held in registers, one in shared "
-                f"memory, {one.stages} stages ({one.reason})"
+                f"loads run 1 step ahead{where}, held in registers until the step is multiplied, "
+                f"then in one of {one.stages} stages of shared memory ({one.reason})"
             )
         case "registers":
             return f"loads run 1 step ahead{where}, held in registers ({one.reason})"

@@ -1,21 +1,19 @@
-"""Tiles of later iterations in registers: how `ph-pipeline-loops` runs ahead without copies.
+"""Tiles of the next iteration in registers: how `ph-pipeline-loops` runs ahead without copies.
 
-    scf.for %k .. {                            %0, %1 = (tiles of the first two iterations)
-      %a = tile.load %A[%m, %k]                (%0 to stage 0)
-      tile.store %a, %buffer[..]               scf.for %k .. iter_args(%r = 0, %w = 1, %a = %1) {
-      (barrier)                          -->     tile.next_stage
+    scf.for %k .. {                            (the first tile to stage 0)
+      %a = tile.load %A[%m, %k]                scf.for %k .. iter_args(%r = 0, %w = 1) {
+      tile.store %a, %buffer[..]                 tile.next_stage
+      (barrier)                          -->     %a = tile.load %A[%m, (the next %k)]
       %d = tile.dot %buffer, ..                  (barrier)
-      (barrier)                                  tile.store %a, (stage %w)
-    }                                            %n = tile.load %A[%m, (two iterations later)]
-                                                 %d = tile.dot (stage %r), ..
-                                                 scf.yield %w, %r, %n
+      (barrier)                                  %d = tile.dot (stage %r), ..
+    }                                            tile.store %a, (stage %w) ordered
+                                                 scf.yield %w, %r
                                                }
 
-An iteration stores the tile of the next one, which has had the whole of the last iteration to
-arrive, and has its registers filled again at once. What is computed from the tile on its way to
-the buffer is computed there too. So one barrier an iteration is enough, and it may be passed
-while products are still made. In the last two iterations a tile is loaded again that was there
-before: that spares a branch, which would part the loads from the products.
+The products of an iteration are made while its load is on the way. What is computed from the tile
+on its way to the buffer is computed behind them too. One barrier an iteration is enough, and it
+may be passed while products are still made. The last iteration loads again what it multiplies:
+that spares a branch, which would part the loads from the products.
 
 Where there is no room for a second stage, or a tile takes another way than through a buffer of
 contractions, the tile is carried to the next iteration, which stores it itself.
@@ -26,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from phobos.dialects import tile
@@ -111,20 +109,15 @@ def stage_ahead(
     exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
     first = _loads_or_zeros(loads, loop.lb, exists)
     head.put(first)
-    left = head.add(arith.SubiOp(loop.ub, loop.lb))
-    more = head.add(arith.CmpiOp(left, loop.step, "sgt"))
-    second = _loads_or_zeros(loads, head.add(arith.AddiOp(loop.lb, loop.step)), more)
-    head.put(second)
     zero, one = head.constant(0), head.constant(1)
-    twice = head.add(arith.AddiOp(loop.step, loop.step))
     loaded = [load.result for load in loads]
-    _fill(head, fronts, buffers, zero, loop, dict(zip(loaded, first.results, strict=True)), loop.lb)
+    tiles: dict[SSAValue, SSAValue] = dict(zip(loaded, first.results, strict=True))
+    _fill(head, fronts, buffers, zero, loop, tiles, loop.lb)
     outside.insert_ops_before(head.ops, loop)
 
-    loop = carry_more(loop, [zero, one, *second.results])
+    loop = carry_more(loop, [zero, one])
     body = loop.body.block
-    read, write, *carried = body.args[-2 - len(loads) :]
-    variable = body.args[0]
+    variable, read, write = body.args[0], body.args[-2], body.args[-1]
     start = OpBuilder(loop)
     if marked:
         start.put(NextStageOp())
@@ -132,18 +125,21 @@ def stage_ahead(
         start.add(view_of(buffer, read, front.buffer))
         for buffer, front in zip(buffers, fronts, strict=True)
     ]
-    following = start.add(arith.AddiOp(variable, loop.step))
-    tiles: dict[SSAValue, SSAValue] = dict(zip(loaded, carried, strict=True))
-    _fill(start, fronts, buffers, write, loop, tiles, following)
     left = start.add(arith.SubiOp(loop.ub, variable))
-    more = start.add(arith.CmpiOp(left, twice, "sgt"))
-    later = start.add(arith.AddiOp(variable, twice))
-    again = start.add(arith.SelectOp(more, later, variable))
-    ops, following_tiles = _loads_at(loads, again)
+    more = start.add(arith.CmpiOp(left, loop.step, "sgt"))
+    later = start.add(arith.AddiOp(variable, loop.step))
+    place = start.add(arith.SelectOp(more, later, variable))
+    ops, tiles_ahead = _loads_at(loads, place)
     for op in ops:
         start.put(op)
     assert body.first_op is not None
     body.insert_ops_before(start.ops, body.first_op)
+    end = OpBuilder(loop)
+    tiles = dict(zip(loaded, tiles_ahead, strict=True))
+    for store in _fill(end, fronts, buffers, write, loop, tiles, place):
+        # The stage's readers have all passed the barrier before this iteration's first product.
+        store.ordered = UnitAttr()
+    extend_yield(body, end.ops, [write, read])
     for front, view in zip(fronts, views, strict=True):
         _erase(front.store)
         front.buffer.memref.replace_all_uses_with(view)
@@ -153,7 +149,6 @@ def stage_ahead(
             _erase(op)
     for load in loads:
         _erase(load)
-    extend_yield(body, [], [write, read, *following_tiles])
     if marked:
         drain = NextStageOp()
         drain.location = loop.location
@@ -169,8 +164,9 @@ def _fill(
     loop: scf.ForOp,
     tiles: Mapping[SSAValue, SSAValue],
     place: SSAValue,
-) -> None:
+) -> list[tile.StoreOp]:
     """Stores what follows from `tiles`, loaded where the loop variable is `place`, to a stage."""
+    stores: list[tile.StoreOp] = []
     mapping: dict[SSAValue, SSAValue] = {loop.body.block.args[0]: place, **tiles}
     for front, buffer in zip(fronts, buffers, strict=True):
         for op in front.ops:
@@ -182,6 +178,8 @@ def _fill(
         new = tile.StoreOp(value, view, [mapping.get(index, index) for index in store.indices])
         new.location = store.location
         build.put(new)
+        stores.append(new)
+    return stores
 
 
 def _erase(op: Operation) -> None:

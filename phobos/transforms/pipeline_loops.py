@@ -18,8 +18,8 @@ contractions alone read, the chip copies asynchronously, and every thread moves 
 then `stages` copies of the buffers take turns, as many as fit the shared memory, at most 4, or
 what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that `@launch`
 declares or that a multiprocessor has registers for in any case. Otherwise its tile is carried in
-registers (`load_ahead.py`): from there an iteration stores the tile of the next one, if two stages
-of its buffer fit, or else its own.
+registers (`load_ahead.py`): from there an iteration stores the next one's tile to another stage, if
+two of its buffer fit, or else its own.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
 each stage.

@@ -19,8 +19,7 @@ fragments are loaded one step ahead, the first step's in the iteration before. S
 cores have work while a warp waits for the barrier and for shared memory. The copies of later
 stages go behind the loads of the first steps, an operand to a step: ptxas moves no load of shared
 memory over a copy into it, and would have the first products done before it loads for the next.
-Where threads store to the later stage (`tile.next_stage`), the stores go there, each with the load
-that fills its registers again.
+Where threads store to the next stage (`tile.next_stage`) they do so before the last step.
 
 Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
 """
@@ -28,7 +27,6 @@ Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -170,15 +168,17 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     fragments = (body.args[-2], body.args[-1])
     steps = OpBuilder(product.dot)
     total = product.dot.c
-    pieces = [*_take_copies(body), *_take_stores(body)]
+    copies = _take_copies(body)
     for step in range(1, product.steps):
         following = _load_step(steps, product, (product.a.result, product.b.result), step)
         last = step == product.steps - 1
-        for op in (op for piece in (pieces if last else pieces[:1]) for op in piece):
-            steps.put(op)
-        pieces = [] if last else pieces[1:]
+        for copy in copies if last else copies[:1]:
+            steps.put(copy)
+        copies = [] if last else copies[1:]
         total = steps.add(_step_product(product, fragments, total))
         fragments = following
+    for op in _take_stores(product, body):
+        steps.put(op)
     steps.put(product.wait.clone())
     next_stage = _yielded_for(body, product.a.index)
     _move_before(next_stage, product.dot)
@@ -198,33 +198,33 @@ def _is_to_stage(op: Operation) -> bool:
     return isinstance(op, tile.StoreOp) and isinstance(op.mem.owner, StageOp)
 
 
-def _take_stores(body: Block) -> list[list[Operation]]:
-    """Takes the stores to stages out of a loop, each with a load that runs ahead."""
-    stores = [op for op in body.ops if _is_to_stage(op)]
-    loads = [op for op in body.ops if isinstance(op, tile.LoadOp) and _is_passed_on(op)]
-    for op in (*stores, *loads):
+def _take_stores(product: _Product, body: Block) -> list[Operation]:
+    """Takes out of a loop the stores to stages behind its product, and what they are of."""
+    taken: set[Operation] = set()
+    behind: list[Operation] = []
+    op = body.last_op
+    while op is not None and op is not product.dot:
+        users = {use.operation for result in op.results for use in result.uses}
+        if _is_to_stage(op) or not users.isdisjoint(taken):
+            taken.add(op)
+            behind.append(op)
+        op = op.prev_op
+    for op in behind:
         op.detach()
-    pairs = zip_longest(stores, loads if stores else ())
-    return [[op for op in pair if op is not None] for pair in pairs]
+    return behind[::-1]
 
 
-def _is_passed_on(load: tile.LoadOp) -> bool:
-    """Whether the tile is only for later iterations."""
-    return all(isinstance(use.operation, scf.YieldOp) for use in load.result.uses)
-
-
-def _take_copies(body: Block) -> list[list[Operation]]:
+def _take_copies(body: Block) -> list[Operation]:
     """Takes the copies and their commit out of a loop: a conditional for each copy, the commit."""
-    taken: list[list[Operation]] = []
+    taken: list[Operation] = []
     for op in list(body.ops):
         if isinstance(op, scf.IfOp) and not op.results and _only_copies(op.true_region.block):
-            copies = [copy for copy in op.true_region.block.ops if _copies(copy)]
-            taken.extend([_copy_alone(op, copy)] for copy in copies)
+            taken += [_copy_alone(op, copy) for copy in op.true_region.block.ops if _copies(copy)]
             op.detach()
             op.erase()
         elif isinstance(op, AsyncCommitOp) and taken:
             op.detach()
-            taken.append([op])
+            taken.append(op)
     return taken
 
 

@@ -37,26 +37,26 @@
 // CHECK: tile.dot
 // CHECK-NOT: tile.dot
 // CHECK: scf.yield
-// Where threads store to the next stage, a store and the load that fills its registers again come
-// behind the loads of a step, and the next stage is there whether it is needed or not.
+// Where threads store to the next stage they do so behind all but the last step, and that stage is
+// read whether it is needed or not.
 // STORED: tile.next_stage
 // STORED: collective.barrier
 // STORED-NEXT: tile.load %{{.*}} -> tensor<64x8xf16
 // STORED: tile.load %{{.*}} -> tensor<8x64xf16
 // STORED: scf.for
 // STORED-NOT: {{tile.store|collective.barrier|scf.if}}
-// STORED: tile.load %{{.*}} -> tensor<64x8xf16
-// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
-// STORED-NEXT: tile.store %{{.*}} ordered
-// STORED-NEXT: tile.load %A
-// STORED-NEXT: tile.dot
-// STORED: tile.load %{{.*}} -> tensor<64x8xf16
-// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
-// STORED-NEXT: tile.store %{{.*}} ordered
+// STORED: tile.load %A
 // STORED-NEXT: tile.load %B
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
 // STORED-NEXT: tile.dot
-// STORED-NOT: {{tile.store|collective.barrier|scf.if}}
-// STORED: tile.next_stage
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED-NEXT: tile.dot
+// STORED-NOT: {{collective.barrier|scf.if}}
+// STORED: tile.store %{{.*}} ordered
+// STORED: tile.store %{{.*}} ordered
+// STORED-NEXT: tile.next_stage
 // STORED: collective.barrier
 // STORED-NEXT: tile.load %{{.*}} -> tensor<64x8xf16
 // STORED: tile.load %{{.*}} -> tensor<8x64xf16

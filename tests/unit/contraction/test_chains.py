@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import phobos
+from phobos.runtime.emulator_device import EmulatorDevice
 
 CHAIN = """
 @launch(64)
@@ -270,3 +271,18 @@ def test_operands_that_a_loop_does_not_change(attribute: str, steps: int, k: int
     for first in list(range(0, k, 16)) * steps:
         wanted += wide @ padded[first : first + 16] + wide @ (w.astype(np.float32) + 0.5)
     np.testing.assert_array_equal(c, wanted)
+
+
+@pytest.mark.parametrize("source", [CHAIN.format(form=""), COMPUTED], ids=["chain", "computed"])
+@pytest.mark.parametrize("chip", ["sm_75", "sm_80"])
+def test_no_race_between_stages(chip: str, source: str) -> None:
+    """Of a loop in a loop, whose stages the next round fills again, and of a computed operand."""
+    a, d = np.ones((32, 48), np.float16), np.ones((32, 16), np.float16)
+    b, w = np.ones((48, 32), np.float16), np.ones((32, 48), np.int8)
+    c = np.zeros((32, 32), np.float32)
+    module = phobos.compile(source, chip=chip)
+    device = EmulatorDevice(checks=("bounds", "init", "race"), seed=1)
+    if "chain" in module.kernels:
+        module["chain"](a, b, d, c[:, :16].copy(), 2, 1, grid=1, device=device)
+    else:
+        module["scaled"](a, w, w.astype(np.float16), c, grid=1, device=device)

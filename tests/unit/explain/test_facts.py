@@ -218,7 +218,7 @@ kernel k(A: tensor<{type}>[M, K], B: tensor<{type}>[K, N], C: tensor<{sum}>[M, N
 @pytest.mark.parametrize(
     ("depth", "stages", "said"),
     [
-        (32, 2, "loads run 2 steps ahead in the loop of line 5: one held in registers"),
+        (32, 2, "then in one of 2 stages of shared memory (sm_75 has no cp.async)"),
         (64, 1, "(sm_75 has no cp.async; two stages do not fit the shared memory)"),
     ],
 )
