@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, TensorType, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -221,24 +222,39 @@ class ReshapeOp(IRDLOperation):
 
 @irdl_op_definition
 class IotaOp(IRDLOperation):
-    """The coordinate of each element along an axis, as i32: `%i = tile.iota [1] : T`."""
+    """The coordinate of each element along an axis, as i32: `%i = tile.iota [1] : T`.
+
+    `%i = tile.iota [1] within 4 : T` may give that of any element of the aligned group of 4, for
+    a user to whom these are equal: the registers of a group then hold one value.
+    """
 
     name = "tile.iota"
 
     axes = prop_def(AxesAttr)
+    within = opt_prop_def(IntegerAttr.constr(i64))
     result = result_def(TensorType)
     traits = traits_def(Pure())
-    assembly_format = "$axes attr-dict `:` type($result)"
+    assembly_format = "$axes (`within` $within^)? attr-dict `:` type($result)"
 
-    def __init__(self, axis: int, result_type: TensorType):
-        super().__init__(result_types=[result_type], properties={"axes": AxesAttr((axis,))})
+    def __init__(self, axis: int, result_type: TensorType, within: int = 1):
+        group = IntegerAttr(within, i64) if within > 1 else None
+        super().__init__(
+            result_types=[result_type], properties={"axes": AxesAttr((axis,)), "within": group}
+        )
+
+    @property
+    def group(self) -> int:
+        """How many neighbours the coordinate may be of; a power of two."""
+        return self.within.value.data if self.within is not None else 1
 
     def verify_(self) -> None:
-        """Refuses more than one axis, and elements other than i32."""
+        """Refuses more than one axis, elements other than i32, and groups of another size."""
         result = cast(TensorType, self.result.type)
         _check_axes(self.name, self.axes.data, len(result.get_shape()))
         if len(self.axes.data) != 1 or result.element_type != i32:
             raise VerifyException("tile.iota counts in i32 along one axis")
+        if self.group < 1 or self.group & (self.group - 1):
+            raise VerifyException(f"tile.iota within {self.group}: a group is a power of two")
 
 
 SHAPING = (ReduceOp, PartialReduceOp, TransposeOp, ReshapeOp, IotaOp)

@@ -5,7 +5,9 @@
     %s = memref.alloca() {tile.offset = 0 : i64} : memref<8xf32, #tile.shared>
 
 Two buffers share bytes if their lives do not overlap; a buffer that is used in a loop and
-made outside lives through the whole loop. Buffers are placed largest first at the lowest
+made outside lives through the whole loop. Where all buffers together are small, as what the warps
+of a CTA tell each other is, none shares: that would save next to nothing and take a barrier, so
+that no warp writes while another still reads. Buffers are placed largest first at the lowest
 offset that is free, 128-byte aligned. The kernel gets `tile.shared_bytes`.
 
 Precondition: shared buffers are of static shape. Cost: one walk and, for n buffers, n^2
@@ -14,7 +16,7 @@ interval comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -31,6 +33,10 @@ OFFSET = "tile.offset"
 SHARED_BYTES = "tile.shared_bytes"
 ALIGNMENT = 128
 """Of every buffer, in bytes: what a swizzled row needs, so that its address bits are free."""
+
+
+_LITTLE = 2048
+"""Bytes that all buffers may take together without sharing any: too few to cost a CTA."""
 
 
 class PlaceTilesPass(ModulePass):
@@ -82,9 +88,17 @@ def _place(kernel: gpu.FuncOp) -> None:
 
 def place(buffers: Sequence[Buffer]) -> int:
     """Sets the offset of each buffer; returns the bytes that all take together."""
+    bytes_apart = _place_where(buffers, lambda *_: True)
+    if bytes_apart <= _LITTLE:
+        return bytes_apart
+    return _place_where(buffers, Buffer.overlaps_life)
+
+
+def _place_where(buffers: Sequence[Buffer], differ: Callable[[Buffer, Buffer], bool]) -> int:
+    """As `place`; buffers that `differ` have no byte in common."""
     placed: list[Buffer] = []
     for buffer in sorted(buffers, key=lambda b: (-b.size, b.start)):
-        rivals = [other for other in placed if other.overlaps_life(buffer)]
+        rivals = [other for other in placed if differ(other, buffer)]
         buffer.offset = _lowest_free(rivals, buffer.size)
         placed.append(buffer)
     return max((buffer.offset + buffer.size for buffer in placed), default=0)

@@ -45,7 +45,10 @@ SQUARE = Shape(
     (8192, 8192),
     tuple(
         {"ROWS": 1, "BLOCK": 8192, "THREADS": threads, "CTAS": ctas}
-        for threads, ctas in ((128, 3), (128, 4), (256, 3), (256, 4), (512, 2), (512, 3))
+        for threads, ctas in (
+            *((128, 2), (128, 3), (128, 4), (256, 2), (256, 3), (256, 4)),
+            *((512, 1), (512, 2), (512, 3), (1024, 1)),
+        )
     ),
     choices(BLOCK=8192, num_warps=(4, 8, 16)),
 )

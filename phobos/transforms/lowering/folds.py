@@ -199,9 +199,10 @@ def _iota(low: Lowering, op: Operation) -> None:
     done: dict[int, SSAValue] = {}
     values: list[SSAValue] = []
     for place in register_coordinates(layout):
-        if place[axis] not in done:
-            done[place[axis]] = low.build.emit(ptx.XorOp, "b32", own, place[axis])
-        values.append(done[place[axis]])
+        first = place[axis] & -op.group
+        if first not in done:
+            done[first] = low.build.emit(ptx.XorOp, "b32", own, first)
+        values.append(done[first])
     low.set(op.result, *values)
 
 

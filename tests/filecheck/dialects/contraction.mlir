@@ -27,6 +27,8 @@ func.func @folds(%t: tensor<8x64xf32>, %p: tensor<8x64xi1>) {
   %u = tile.transpose %t : tensor<8x64xf32> -> tensor<64x8xf32>
   // CHECK-NEXT: %i = tile.iota [1] : tensor<8x64xi32>
   %i = tile.iota [1] : tensor<8x64xi32>
+  // CHECK-NEXT: %j = tile.iota [1] within 4 : tensor<8x64xi32>
+  %j = tile.iota [1] within 4 : tensor<8x64xi32>
   func.return
 }
 

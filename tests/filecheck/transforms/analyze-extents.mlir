@@ -44,6 +44,30 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "static"} : () -> ()
 
+  // A coordinate below a multiple of 4: its group of 4 has the same answer. Equality has not.
+  // CHECK: %[[COORDINATE:.*]] = tile.iota [0] : tensor<64xi32>
+  // CHECK: %[[GROUP:.*]] = tile.iota [0] within 4 : tensor<64xi32>
+  // CHECK-NEXT: tile.cmpi ult, %[[GROUP]], %limit : tensor<64xi32>
+  // CHECK: tile.cmpi eq, %[[COORDINATE]], %limit : tensor<64xi32>
+  // CHECK: tile.cmpi ult, %[[COORDINATE]], %odd : tensor<64xi32>
+  "gpu.func"() <{function_type = (memref<?xf32>) -> (), kernel}> ({
+  ^bb0(%x: memref<?xf32>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : index
+    %n = memref.dim %x, %c0 : memref<?xf32>
+    %least = arith.minsi %n, %c64 : index
+    %least32 = arith.index_cast %least : index to i32
+    %limit = tile.splat %least32 : i32 -> tensor<64xi32>
+    %more = arith.addi %least32, %c1 : i32
+    %odd = tile.splat %more : i32 -> tensor<64xi32>
+    %i = tile.iota [0] : tensor<64xi32>
+    %below = tile.cmpi ult, %i, %limit : tensor<64xi32>
+    %equal = tile.cmpi eq, %i, %limit : tensor<64xi32>
+    %other = tile.cmpi ult, %i, %odd : tensor<64xi32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "coordinates"} : () -> ()
+
   // The promise of @aligned drops the mask and is checked at entry.
   // CHECK: (%x: memref<?xf32>):
   // CHECK: %[[N:.*]] = memref.dim %x

@@ -20,14 +20,14 @@
     // PLACED-NEXT: collective.barrier
     // PLACED-NEXT: vector.load
     %t = collective.reduce add over thread %x : f32 -> f32
-    // A second fold uses the same bytes, so its store waits for the first one's loads.
-    // PLACED:      memref.alloca() {tile.offset = 0 : i64} : memref<2xf32, #tile.shared>
-    // PLACED:      collective.barrier
-    // PLACED-NEXT: scf.if
+    // A second fold has bytes of its own, so its store does not wait for the first one's loads.
+    // PLACED:      memref.alloca() {tile.offset = 128 : i64} : memref<2xf32, #tile.shared>
+    // PLACED-NOT:  collective.barrier
+    // PLACED:      scf.if
     // PLACED:      }
     // PLACED-NEXT: collective.barrier
     // PLACED-NEXT: vector.load
-    // PLACED:      tile.shared_bytes = 8 : i64
+    // PLACED:      tile.shared_bytes = 136 : i64
     %u = collective.reduce max over thread %t : f32 -> f32
     "gpu.return"() : () -> ()
   }) {sym_name = "two_warps", "gpu.known_block_size" = array<i32: 64, 1, 1>} : () -> ()
