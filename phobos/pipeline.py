@@ -32,6 +32,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-hoist-operands",  # before layouts, as what is staged outside a loop has its own
         "ph-assign-layouts",
         "ph-widen-accesses",
+        "ph-load-early",  # before exchanges, which have barriers
         "ph-expand-wmma",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
         "ph-expand-scans",
@@ -63,6 +64,7 @@ _LOCATIONS = {
     "ph-hoist-operands": ("hoist_operands", "HoistOperandsPass"),
     "ph-assign-layouts": ("assign_layouts", "AssignLayoutsPass"),
     "ph-widen-accesses": ("widen_accesses", "WidenAccessesPass"),
+    "ph-load-early": ("load_early", "LoadEarlyPass"),
     "ph-expand-wmma": ("expand_wmma", "ExpandWmmaPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
     "ph-expand-scans": ("expand_scans", "ExpandScansPass"),
