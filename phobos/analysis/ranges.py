@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, Integer
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from phobos.dialects import ctx
-from phobos.ir.kernel import dim_name_of, int_dict
+from phobos.ir.kernel import dim_name_of, extent_multiples_of, int_dict
 
 _MAX_GRID_X = 2**31 - 1
 _MAX_GRID_YZ = 65535
@@ -70,6 +70,8 @@ class Ranges:
     index_bits: int
     extent_multiple: int = 1
     aligned: dict[str, int] = field(default_factory=dict)
+    multiples: dict[str, int] = field(default_factory=dict)
+    """What stands for `extent_multiple` for the extents of some dims, by their names."""
     facts: dict[SSAValue, Facts] = field(default_factory=dict)
 
     def of(self, value: SSAValue) -> Facts:
@@ -88,7 +90,11 @@ class Ranges:
             return exactly(extent)
         promised = self.aligned.get(dim_name_of(mem, axis) or "", 1)
         high = (1 << self.index_bits - 1) - 1
-        return Facts(0, high, lcm(self.extent_multiple, promised))
+        return Facts(0, high, lcm(self.multiple_of(mem, axis), promised))
+
+    def multiple_of(self, mem: SSAValue, axis: int) -> int:
+        """What the module promises to divide a launch extent along an axis."""
+        return self.multiples.get(dim_name_of(mem, axis) or "", self.extent_multiple)
 
     def limits(self, type_: Attribute) -> Facts:
         """The interval of a type."""
@@ -105,9 +111,10 @@ def analyze(kernel: gpu.FuncOp, index_bits: int, extent_multiple: int) -> Ranges
     """Analyses one kernel.
 
     `index_bits` is the width of `index`, `extent_multiple` a promise about every extent
-    that is read from the launch.
+    that is read from the launch; what the module says of single dims goes before it.
     """
-    result = Ranges(index_bits, extent_multiple, int_dict(kernel, "phobos.aligned"))
+    aligned = int_dict(kernel, "phobos.aligned")
+    result = Ranges(index_bits, extent_multiple, aligned, extent_multiples_of(kernel))
     walker = _Walker(kernel, result)
     for block in kernel.body.blocks:
         walker.block(block)

@@ -47,8 +47,10 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add("--kernel", metavar="NAME", help="compile this kernel alone")
     add(
-        "--extent-multiple", type=int, choices=EXTENT_MULTIPLES, default=4,
-        help="what divides every extent read from the launch (default 4)",
+        "--extent-multiple", dest="multiples", action="append", default=[], type=_multiple,
+        metavar="[DIM=]NUMBER",
+        help="what divides every extent read from the launch (default 4), or, by its name, that of "
+        f"a dim: {', '.join(map(str, EXTENT_MULTIPLES))}; may be repeated",
     )  # fmt: skip
     add("--check-bounds", action="store_true", help="trap on an access outside its tensor")
     add("--assertions", action="store_true", help="keep `assert` and `print`")
@@ -125,15 +127,28 @@ def _run(given: argparse.Namespace, reporter: Reporter) -> None:
         _compile(given, options, reporter)
 
 
+def _multiple(text: str) -> tuple[str | None, int]:
+    """An extent multiple: for a dim, or for all others."""
+    name, equals, number = text.rpartition("=")
+    if number not in map(str, EXTENT_MULTIPLES) or (equals and not name.isidentifier()):
+        known = ", ".join(map(str, EXTENT_MULTIPLES))
+        raise argparse.ArgumentTypeError(
+            f"invalid choice: {text} (choose from {known}, or one of them for a dim, as in N=16)"
+        )
+    return name or None, int(number)
+
+
 def _options(given: argparse.Namespace) -> CompileOptions:
     from phobos.driver.options import make_options
 
+    multiples = dict(given.multiples)
     return make_options(
         chip=given.chip,
         constants=dict(given.constants),
         kernel=given.kernel,
         index_bits=given.index_bits,
-        extent_multiple=given.extent_multiple,
+        extent_multiple=multiples.pop(None, 4),
+        extent_multiples=multiples,
         check_bounds=given.check_bounds,
         assertions=given.assertions,
         line_info=given.line_info,

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from phobos.diagnostics import Diagnostic, PhobosError, SourceMap, listening, tell
+from phobos.diagnostics import (
+    Diagnostic,
+    PhobosError,
+    SourceMap,
+    did_you_mean,
+    listening,
+    tell,
+)
 from phobos.driver.levels import Level
 from phobos.driver.options import CompileOptions
 from phobos.faults import diagnose, verify_located
@@ -22,7 +29,7 @@ from phobos.targets.ptx.contract import Contract, KernelContract
 
 if TYPE_CHECKING:
     from xdsl.context import Context
-    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
     from xdsl.passes import ModulePass
 
     from phobos.explain import Explainer, Explanation
@@ -203,7 +210,7 @@ class _Run:
 
         from phobos.driver.index_width import WIDE_INDEX, needs_wide_index
         from phobos.frontend import FrontendOptions, to_ir
-        from phobos.ir.kernel import EXTENT_MULTIPLE
+        from phobos.ir.kernel import EXTENT_MULTIPLE, EXTENT_MULTIPLES
 
         options = self.options
 
@@ -225,6 +232,8 @@ class _Run:
             if options.index_bits != WIDE_INDEX and needs_wide_index(module, options.chip):
                 module = translate(WIDE_INDEX)
         module.attributes[EXTENT_MULTIPLE] = IntegerAttr(options.extent_multiple, i32)
+        if options.extent_multiples:
+            module.attributes[EXTENT_MULTIPLES] = _of_dims(module, options.extent_multiples)
         self.verify(module)
         self.keep(Level.TILE, module)
         return module
@@ -304,6 +313,29 @@ class _Run:
         if self.explainer is not None:
             explained = assemble(self.explained_ptx, self.options.chip, ("-v",))
             self.explainer.assembled(explained.log, explained.cubin)
+
+
+def _of_dims(module: ModuleOp, multiples: tuple[tuple[str, int], ...]) -> DictionaryAttr:
+    """Extent multiples by dim, as an attribute; PhobosError for a dim that no tensor has."""
+    from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i32
+
+    from phobos.ir.kernel import dim_names, kernels
+
+    known = {
+        dim
+        for kernel in kernels(module)
+        for position in range(len(kernel.body.blocks[0].args))
+        for dim in dim_names(kernel, position)
+        if isinstance(dim, str)
+    }
+    for name, _ in multiples:
+        if name not in known:
+            raise PhobosError.at(
+                None,
+                f"an extent multiple was given for `{name}`, which is no dim of a tensor",
+                help=did_you_mean(name, known) or f"the dims are {', '.join(sorted(known))}",
+            )
+    return DictionaryAttr({name: IntegerAttr(multiple, i32) for name, multiple in multiples})
 
 
 def _context() -> Context:

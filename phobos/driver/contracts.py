@@ -112,6 +112,7 @@ def complete_contract(
         ptx_version=version[1],
         index_bits=_index_bits(module),
         extent_multiple=options.extent_multiple,
+        extent_multiples=dict(options.extent_multiples),
         kernels=tuple(_with_shared(k, *shared[k.name]) for k in kernels if k.name in shared),
         compiler_name="phobos",
         compiler_version=phobos.__version__,

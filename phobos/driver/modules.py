@@ -13,6 +13,7 @@ from phobos.driver.options import CompileOptions, make_options
 from phobos.driver.sources import read_source
 from phobos.runtime.arrays import type_phrase
 from phobos.runtime.module import Module, Variant
+from phobos.runtime.multiples import Multiples
 from phobos.targets.ptx.contract import Contract
 
 TEXT_NAME = "<string>"
@@ -26,6 +27,7 @@ def compile(
     index_bits: int | None = None,
     extent_multiple: int = 4,
     *,
+    extent_multiples: Mapping[str, int] | None = None,
     kernel: str | None = None,
     check_bounds: bool = False,
     assertions: bool = False,
@@ -41,6 +43,7 @@ def compile(
         constants: values for `@autotune` names; the others take their first value.
         index_bits: 32 or 64; by default 32 unless the source needs 64.
         extent_multiple: what divides the extents that `.ptx` is compiled for: 1, 2, 4, 8 or 16.
+        extent_multiples: by the name of a dim, what divides its extent in place of that.
         kernel: the one kernel to compile; by default all.
         check_bounds: make an access outside its tensor trap.
         assertions: keep `assert` and `print`.
@@ -48,7 +51,7 @@ def compile(
         name: what to call the source in diagnostics.
         cache: whether the kernel cache on disk may be used.
 
-    Returns a module with `.ptx`, `.contract` and the kernels by name. `extent_multiple` and the
+    Returns a module with `.ptx`, `.contract` and the kernels by name. The extent multiples and the
     default index width concern `.ptx` and `.contract` alone: a launch through the module takes
     the variant of the source that its extents allow, and compiles it on first use.
 
@@ -62,6 +65,7 @@ def compile(
         kernel=kernel,
         index_bits=index_bits,
         extent_multiple=extent_multiple,
+        extent_multiples=extent_multiples,
         check_bounds=check_bounds,
         assertions=assertions,
         line_info=line_info,
@@ -91,7 +95,8 @@ def _text_of(source: str | Path) -> str:
 def compile_module(text: str, name: str, options: CompileOptions, *, cache: bool = True) -> Module:
     """The module of a source, compiled with these options; see `compile`."""
     compiler = _Compiler(text, name, options, cache)
-    variant = Variant(options.extent_multiple, options.index_bits, options.line_info)
+    multiples = Multiples(options.extent_multiple, options.extent_multiples)
+    variant = Variant(multiples, options.index_bits, options.line_info)
     ptx, contract = compiler.compile(variant)
     sources = SourceMap()
     sources.add(name, text)
@@ -110,7 +115,8 @@ class _Compiler:
     def compile(self, variant: Variant) -> tuple[str, Contract]:
         options = replace(
             self.options,
-            extent_multiple=variant.extent_multiple,
+            extent_multiple=variant.multiples.common,
+            extent_multiples=variant.multiples.named,
             index_bits=variant.index_bits,
             line_info=variant.line_info,
         )

@@ -30,6 +30,7 @@ class CompileOptions(Value):
         kernel: the one kernel to compile, or None for all.
         index_bits: 32 or 64, or None for what the source needs.
         extent_multiple: what divides every extent that a launch decides.
+        extent_multiples: dims, sorted, with what divides their extents in place of that.
         check_bounds: whether an access outside its tensor traps.
         assertions: whether `assert` and `print` are kept.
         line_info: whether the PTX names source lines.
@@ -41,6 +42,7 @@ class CompileOptions(Value):
     kernel: str | None = None
     index_bits: int | None = None
     extent_multiple: int = 4
+    extent_multiples: tuple[tuple[str, int], ...] = ()
     check_bounds: bool = False
     assertions: bool = False
     line_info: bool = False
@@ -61,6 +63,7 @@ def make_options(
     kernel: str | None = None,
     index_bits: int | None = None,
     extent_multiple: int = 4,
+    extent_multiples: Mapping[str, int] | None = None,
     check_bounds: bool = False,
     assertions: bool = False,
     line_info: bool = False,
@@ -70,8 +73,12 @@ def make_options(
     Raises PhobosError if a value is none that the compiler takes.
     """
     name, source = resolve_chip(chip)
+    named = tuple(sorted((extent_multiples or {}).items()))
     if extent_multiple not in EXTENT_MULTIPLES:
         raise _not_one_of("extent multiple", extent_multiple, EXTENT_MULTIPLES)
+    for dim, multiple in named:
+        if multiple not in EXTENT_MULTIPLES:
+            raise _not_one_of(f"extent multiple of `{dim}`", multiple, EXTENT_MULTIPLES)
     if index_bits is not None and index_bits not in INDEX_WIDTHS:
         raise _not_one_of("index width", index_bits, INDEX_WIDTHS)
     return CompileOptions(
@@ -81,6 +88,7 @@ def make_options(
         kernel=kernel,
         index_bits=index_bits,
         extent_multiple=extent_multiple,
+        extent_multiples=named,
         check_bounds=check_bounds,
         assertions=assertions,
         line_info=line_info,

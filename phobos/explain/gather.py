@@ -23,6 +23,7 @@ from phobos.explain.tiles import register_tiles
 from phobos.explain.variation import threads_of_kernel
 from phobos.ir.kernel import (
     extent_multiple_of,
+    extent_multiples_of,
     index_bits_of,
     kernel_name,
     kernels,
@@ -59,6 +60,7 @@ class Explainer:
         self.notes: dict[str, _Notes] = {}
         self.remarks: list[str] = []
         self.index_bits = self.extent_multiple = 0
+        self.extent_multiples: dict[str, int] = {}
 
     def before(self, pass_name: str, module: ModuleOp) -> None:
         """Look at the module that a pass is about to get."""
@@ -106,6 +108,7 @@ class Explainer:
             self.extent_multiple,
             tuple(notes.kernel for notes in self.notes.values()),
             tuple(self.remarks),
+            tuple(self.extent_multiples.items()),
         )
 
     def _notes_of(self, kernel: gpu.FuncOp) -> _Notes:
@@ -113,6 +116,7 @@ class Explainer:
         if name not in self.notes:
             self.index_bits = index_bits_of(kernel)
             self.extent_multiple = extent_multiple_of(kernel)
+            self.extent_multiples = extent_multiples_of(kernel)
             self.notes[name] = _Notes(
                 Kernel(name, self.places.of(kernel), threads_of(kernel), _constants(kernel))
             )

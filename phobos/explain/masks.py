@@ -112,8 +112,11 @@ def _narrow_words(limit: WidthLimit, width: int, length: int, mem: SSAValue, ran
         case _:
             extent = _extent_name(mem, len(_shape(mem)) - 1)
             remedy = ""
-            if ranges.extent_multiple == width and _shape(mem)[-1] == DYNAMIC_INDEX:
-                remedy = f"; `--extent-multiple {2 * width}` promises more"
+            last = len(_shape(mem)) - 1
+            if ranges.multiple_of(mem, last) == width and _shape(mem)[-1] == DYNAMIC_INDEX:
+                name = dim_name_of(mem, last)
+                option = f"{name}={2 * width}" if name else str(2 * width)
+                remedy = f"; `--extent-multiple {option}` promises more"
             return f"{extent} is only known to be a multiple of {width}{remedy}"
 
 

@@ -274,3 +274,5 @@ class Explanation(Value):
     extent_multiple: int
     kernels: tuple[Kernel, ...]
     remarks: tuple[str, ...] = ()
+    extent_multiples: tuple[tuple[str, int], ...] = ()
+    """Dims with a number of their own in place of `extent_multiple`."""

@@ -36,6 +36,9 @@ def explanation_text(explanation: Explanation) -> str:
     )
     if explanation.extent_multiple == 1:
         head = head.rpartition(",")[0] + ", any extents"
+    head += "".join(
+        f", {name} a multiple of {multiple}" for name, multiple in explanation.extent_multiples
+    )
     lines = [head]
     for kernel in explanation.kernels:
         lines += ["", *_kernel(kernel)]

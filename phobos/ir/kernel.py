@@ -24,6 +24,7 @@ DEFAULT_THREADS = 256
 INDEX_BITS = "phobos.index_bits"
 EXTENT_MULTIPLE = "phobos.extent_multiple"
 LAUNCH_BOUNDS = "phobos.launch_bounds"
+EXTENT_MULTIPLES = "phobos.extent_multiples"
 DEFAULT_INDEX_BITS = 32
 DEFAULT_EXTENT_MULTIPLE = 4
 
@@ -78,6 +79,16 @@ def extent_multiple_of(op: Operation) -> int:
     return module_int(op, EXTENT_MULTIPLE, DEFAULT_EXTENT_MULTIPLE)
 
 
+def extent_multiples_of(op: Operation) -> dict[str, int]:
+    """Dims with a promise of their own, in place of `extent_multiple_of`, in the module around."""
+    current: Operation | None = op
+    while current is not None:
+        if EXTENT_MULTIPLES in current.attributes:
+            return _integers(current.attributes[EXTENT_MULTIPLES])
+        current = current.parent_op()
+    return {}
+
+
 def argument_attributes(kernel: gpu.FuncOp, position: int) -> dict[str, Attribute]:
     """The attributes of one kernel argument; none where the producer gave none."""
     listed = kernel.attributes.get("arg_attrs")
@@ -126,7 +137,10 @@ def dim_name_of(value: SSAValue, axis: int) -> str | None:
 
 def int_dict(kernel: gpu.FuncOp, name: str) -> dict[str, int]:
     """A dictionary attribute of integers, such as `phobos.aligned`; empty if absent."""
-    found = kernel.attributes.get(name)
+    return _integers(kernel.attributes.get(name))
+
+
+def _integers(found: Attribute | None) -> dict[str, int]:
     if not isinstance(found, DictionaryAttr):
         return {}
     return {

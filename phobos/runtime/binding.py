@@ -8,7 +8,6 @@ the number and kinds of the arguments, their types, ranks and extents, dense sto
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +27,6 @@ from phobos.targets.ptx.contract import (
 
 ALIGNMENT = 16
 """Bytes that a tensor's address must be a multiple of: the widest vector access."""
-MAX_EXTENT_MULTIPLE = 16
 _MAX_INDEX32 = 2**31 - 1
 _MAX_INDEX64 = 2**63 - 1
 
@@ -48,11 +46,6 @@ class Binding:
     def views(self) -> list[ArrayView]:
         """The arrays, in the order of the parameters."""
         return [a.view for a in self.arguments if isinstance(a, BoundTensor)]
-
-    @property
-    def extent_multiple(self) -> int:
-        """The largest of 1, 2, 4, 8, 16 that divides every extent that the launch decides."""
-        return math.gcd(MAX_EXTENT_MULTIPLE, *self.extents.values())
 
     @property
     def index_bits(self) -> int:

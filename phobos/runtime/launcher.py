@@ -20,12 +20,12 @@ class ProgramSource(Protocol):
     """Gives the variant of a kernel that fits a launch."""
 
     def program(
-        self, kernel: str, extent_multiple: int, index_bits: int, *, line_info: bool
+        self, kernel: str, extents: Mapping[str, int], index_bits: int, *, line_info: bool
     ) -> Program:
-        """The kernel, compiled so that extents of this multiple and index width are right.
+        """The kernel, compiled so that these extents and this index width are right.
 
-        `line_info` asks for source lines in the PTX, as far as they can be had. Raises
-        PhobosError if there is no such variant.
+        `extents` has the value of every dim that the launch decides. `line_info` asks for source
+        lines in the PTX, as far as they can be had. Raises PhobosError if there is no such variant.
         """
         ...
 
@@ -49,7 +49,7 @@ def prepare(
     chosen = choose_device(device, binding.views)
     program = source.program(
         kernel.name,
-        binding.extent_multiple,
+        binding.extents,
         binding.index_bits,
         line_info=chosen.wants_line_info,
     )

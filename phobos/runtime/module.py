@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phobos.diagnostics import PhobosError, SourceMap
 from phobos.runtime.device import Device, Launch, Program
 from phobos.runtime.launcher import GridArgument, prepare
+from phobos.runtime.multiples import MAX_EXTENT_MULTIPLE, Multiples, multiples_of
 from phobos.targets.ptx.contract import Contract, KernelContract, load
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ class Variant:
     `index_bits` is None where the source decides.
     """
 
-    extent_multiple: int
+    multiples: Multiples
     index_bits: int | None
     line_info: bool
 
@@ -101,16 +103,17 @@ class Module:
         return {name: self[name] for name in self}
 
     def program(
-        self, kernel: str, extent_multiple: int, index_bits: int, *, line_info: bool
+        self, kernel: str, extents: Mapping[str, int], index_bits: int, *, line_info: bool
     ) -> Program:
         """The variant of a kernel that is right for these extents (`ProgramSource`)."""
         if self._compile is None or self._variant is None:
-            self._check_fixed(kernel, extent_multiple, index_bits)
+            self._check_fixed(kernel, extents, index_bits)
             return _program(self.ptx, self.contract, kernel)
         wanted = self._variant.index_bits
         if wanted is None and index_bits > self.contract.index_bits:
             wanted = index_bits
-        variant = Variant(extent_multiple, wanted, line_info or self._variant.line_info)
+        multiples = multiples_of(self.contract.kernel(kernel), extents)
+        variant = Variant(multiples, wanted, line_info or self._variant.line_info)
         if variant not in self._variants:
             self._variants[variant] = self._compile(variant)
         ptx, contract = self._variants[variant]
@@ -131,15 +134,17 @@ class Module:
             error.with_sources(known)
             raise
 
-    def _check_fixed(self, kernel: str, extent_multiple: int, index_bits: int) -> None:
-        compiled_for = self.contract.extent_multiple
-        if extent_multiple % compiled_for:
-            raise PhobosError.at(
-                None,
-                f"`{kernel}` was compiled for extents that are multiples of {compiled_for}, and "
-                f"the arrays passed have extents that are multiples of {extent_multiple} only",
-                help=f"compile it with --extent-multiple {extent_multiple}",
-            )
+    def _check_fixed(self, kernel: str, extents: Mapping[str, int], index_bits: int) -> None:
+        for name, extent in extents.items():
+            compiled_for = self.contract.extent_multiple_of(name)
+            if extent % compiled_for:
+                raise PhobosError.at(
+                    None,
+                    f"`{kernel}` was compiled for a `{name}` that is a multiple of "
+                    f"{compiled_for}, and that of the arrays passed is {extent}",
+                    help=f"compile it with --extent-multiple {name}="
+                    f"{gcd(extent, MAX_EXTENT_MULTIPLE)}",
+                )
         _check_index(self.contract, kernel, index_bits)
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from phobos.runtime.binding import MAX_EXTENT_MULTIPLE
+from phobos.runtime.multiples import MAX_EXTENT_MULTIPLE
 from tools.bench.case import Choices, PhobosKernel, Problem, Values
 from tools.bench.machine import Machine
 

@@ -200,6 +200,11 @@ class Contract(Value):
     compiler_name: str = "phobos"
     compiler_version: str = ""
     compiler_fingerprint: str = ""
+    extent_multiples: dict[str, int] = field(default_factory=dict)
+
+    def extent_multiple_of(self, dim: str) -> int:
+        """What the code takes for granted to divide the extent of a dim."""
+        return self.extent_multiples.get(dim, self.extent_multiple)
 
     def kernel(self, name: str | None = None) -> KernelContract:
         """The kernel of that name; without a name the only one. PhobosError if there is none."""
@@ -237,6 +242,7 @@ class Contract(Value):
             "ptx_version": self.ptx_version,
             "index_bits": self.index_bits,
             "extent_multiple": self.extent_multiple,
+            "extent_multiples": dict(self.extent_multiples),
             "kernels": [_kernel_to_json(kernel) for kernel in self.kernels],
         }
 
@@ -288,11 +294,18 @@ def from_json(data: Any, name: str = "contract") -> Contract:
         ptx_version=reader.text("ptx_version"),
         index_bits=reader.one_of("index_bits", (32, 64)),
         extent_multiple=reader.integer("extent_multiple", least=1),
+        extent_multiples=_extent_multiples(reader),
         kernels=tuple(map(_kernel_from_json, reader.objects("kernels"))),
         compiler_name=compiler.text("name"),
         compiler_version=compiler.text("version"),
         compiler_fingerprint=compiler.text("fingerprint"),
     )
+
+
+def _extent_multiples(reader: _Reader) -> dict[str, int]:
+    """Missing in contracts of compilers that had one number for all dims."""
+    found = reader.optional("extent_multiples", reader.object)
+    return {} if found is None else found.mapping("a positive integer", _is_positive)
 
 
 # To JSON -----------------------------------------------------------------------------------------

@@ -80,13 +80,14 @@ def test_standard_input_and_output(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 def test_options_reach_the_compiler(run: Run, saxpy: Path, index_bits: int) -> None:
     code, out, _ = run(
         saxpy, "--chip", "sm_75", "--index-bits", index_bits, "--set", "BLOCK=0x40",
-        "--extent-multiple", 16, "--emit", "contract",
+        "--extent-multiple", 16, "--extent-multiple", "N=8", "--emit", "contract",
     )  # fmt: skip
     contract = json.loads(out)
     assert code == 0
     assert contract["chip"] == "sm_75"
     assert contract["index_bits"] == index_bits
     assert contract["extent_multiple"] == 16
+    assert contract["extent_multiples"] == {"N": 8}
     assert contract["kernels"][0]["constants"] == {"BLOCK": 64}
 
 
@@ -202,6 +203,8 @@ def test_a_folder_is_no_program(run: Run) -> None:
         (["k.ph", "--set", "BLOCK=x"], "`x` is not a number"),
         (["k.ph", "--set", "1=2"], "write NAME=NUMBER"),
         (["k.ph", "--extent-multiple", "3"], "invalid choice: 3"),
+        (["k.ph", "--extent-multiple", "N=12"], "invalid choice: N=12"),
+        (["k.ph", "--extent-multiple", "=4"], "invalid choice: =4"),
         (["k.ph", "--index-bits", "16"], "invalid choice: 16"),
         (["k.ph", "--emit", "llvm"], "--emit: invalid choice: 'llvm' (choose from 'ast', 'tile'"),
         (["k.ph", "--unknown"], "unrecognized arguments: --unknown"),

@@ -61,6 +61,8 @@ def test_options_are_checked() -> None:
     with pytest.raises(PhobosError, match="the extent multiple cannot be 3") as caught:
         make_options(extent_multiple=3)
     assert "one of 1, 2, 4, 8, 16" in str(caught.value)
+    with pytest.raises(PhobosError, match="the extent multiple of `N` cannot be 3"):
+        make_options(extent_multiples={"N": 3})
     with pytest.raises(PhobosError, match="the index width cannot be 16"):
         make_options(index_bits=16)
     wrong: Any = {"BLOCK": "64"}
@@ -85,6 +87,7 @@ def test_the_key_differs_with_every_option() -> None:
         "kernel": "k",
         "index_bits": 64,
         "extent_multiple": 8,
+        "extent_multiples": (("N", 8),),
         "check_bounds": True,
         "assertions": True,
         "line_info": True,

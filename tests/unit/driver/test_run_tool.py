@@ -80,7 +80,7 @@ def test_a_compiled_file_runs_from_its_contract(run: Run, saxpy: Path) -> None:
     assert "out: f32[100]: min -" in out
     code, _, err = run(ptx, "--dim", "N=17")
     assert code == 1
-    assert "compiled for extents that are multiples of 4" in err
+    assert "compiled for a `N` that is a multiple of 4" in err
     ptx.with_suffix(".json").unlink()
     code, _, err = run(ptx, "--dim", "N=100")
     assert code == 1

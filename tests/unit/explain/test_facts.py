@@ -193,9 +193,9 @@ def test_extent_multiple_widens_as_told() -> None:
     (access,) = kernel_of(text).accesses
     assert access.bytes == 8
     assert access.narrow is not None
-    assert "`--extent-multiple 8`" in access.narrow
+    assert "`--extent-multiple N=8`" in access.narrow
     compilation = compile_text(
-        text, "program.ph", make_options(chip="sm_80", extent_multiple=8), explain=True
+        text, "program.ph", make_options(chip="sm_80", extent_multiples={"N": 8}), explain=True
     )
     assert compilation.explanation is not None
     (access,) = compilation.explanation.kernels[0].accesses

@@ -37,17 +37,8 @@ def test_a_binding_knows_extents_and_names() -> None:
     binding = bind(SAXPY, (vector(), vector(), vector()), {"alpha": 2})
     assert binding.extents == {"N": 100}
     assert binding.names == {"BLOCK": 16, "N": 100}
-    assert binding.extent_multiple == 4
     assert binding.index_bits == 32
     assert binding.arguments[3] == BoundScalar(ScalarParameter("alpha", "f32"), 2.0)
-
-
-@pytest.mark.parametrize(
-    ("extent", "multiple"), [(1, 1), (6, 2), (100, 4), (1000, 8), (48, 16), (32, 16), (0, 16)]
-)
-def test_the_extent_multiple_of_a_launch(extent: int, multiple: int) -> None:
-    arrays = (vector(extent), vector(extent), vector(extent))
-    assert bind(SAXPY, (*arrays, 1.0), {}).extent_multiple == multiple
 
 
 def test_integer_scalars_have_a_value_in_grid_expressions() -> None:

@@ -15,6 +15,7 @@ from phobos.runtime.device import choose_device
 from phobos.runtime.emulator_device import EmulatorDevice, emulator_arguments
 from phobos.runtime.launcher import explicit_grid, stream_handle
 from phobos.runtime.module import Module, Variant
+from phobos.runtime.multiples import Multiples
 from phobos.targets.ptx.contract import Contract, ScalarParameter
 from tests.support.launching import SAXPY, NotingDevice, contract_of
 
@@ -30,13 +31,13 @@ class Compiler:
         self.variants.append(variant)
         contract = replace(
             self.contract,
-            extent_multiple=variant.extent_multiple,
+            extent_multiple=variant.multiples.common,
             index_bits=variant.index_bits or 32,
         )
         return f"// {variant}", contract
 
     def module(self, index_bits: int | None = None) -> Module:
-        variant = Variant(4, index_bits, line_info=False)
+        variant = Variant(Multiples(4), index_bits, line_info=False)
         ptx, contract = self(variant)
         return Module(ptx, contract, variant=variant, compile=self)
 
@@ -57,7 +58,7 @@ def test_a_launch_takes_the_variant_of_its_extents(
     module = compiler.module()
     for n in (48, 17, 48, 100, 64, 6):
         module["saxpy"](*arrays(n), 2.0, device=device)
-    assert [variant.extent_multiple for variant in compiler.variants] == [4, 16, 1, 2]
+    assert [variant.multiples.common for variant in compiler.variants] == [4, 16, 1, 2]
     texts = [launch.program.ptx for launch in device.launches]
     assert texts[0] == texts[2] == texts[4]
     assert texts[3] == module.ptx
@@ -138,8 +139,8 @@ def test_a_module_from_files_keeps_to_its_one_variant(device: NotingDevice) -> N
     with pytest.raises(PhobosError) as caught:
         kernel(*arrays(17), 2.0, device=device)
     text = str(caught.value)
-    assert "compiled for extents that are multiples of 4" in text
-    assert "--extent-multiple 1" in text
+    assert "compiled for a `N` that is a multiple of 4, and that of the arrays passed is 17" in text
+    assert "--extent-multiple N=1" in text
     assert len(device.launches) == 1
 
 
@@ -168,7 +169,7 @@ def test_the_emulator_gets_source_lines(compiler: Compiler) -> None:
 
     device = LineDevice()
     compiler.module()["saxpy"](*arrays(100), 2.0, device=device)
-    assert compiler.variants[-1] == Variant(4, None, line_info=True)
+    assert compiler.variants[-1] == Variant(Multiples(4), None, line_info=True)
     assert device.launches[0].program.ptx != compiler.module().ptx
 
 
