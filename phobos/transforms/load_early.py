@@ -33,7 +33,7 @@ from phobos.dialects import tile
 from phobos.dialects.gathering import GatherOp
 from phobos.dialects.scanning import ScanOp
 from phobos.dialects.shaping import IotaOp, ReduceOp
-from phobos.ir.kernel import int_dict, kernels, threads_of
+from phobos.ir.kernel import kernels, launch_bound, threads_of
 from phobos.layout.build import REGISTER
 from phobos.transforms.lowering.registers import WORD_BITS
 
@@ -60,12 +60,11 @@ class LoadEarlyPass(ModulePass):
 
 def _registers(kernel: gpu.FuncOp) -> int | None:
     """The registers of a thread, if the kernel bounds them."""
-    bounds = int_dict(kernel, "phobos.launch_bounds")
-    ctas = bounds.get("min_ctas")
+    ctas = launch_bound(kernel, "min_ctas")
     if ctas is None:
         return None
     limit = registers_for(ctas, threads_of(kernel))
-    return min(limit, bounds.get("max_regs", limit))
+    return min(limit, launch_bound(kernel, "max_regs") or limit)
 
 
 def load_early(block: Block, limit: int) -> None:
