@@ -120,3 +120,16 @@ def test_attention(file: str, d: int, causal: bool) -> None:
     for heads, groups, queries, keys in ATTENTION_SIZES:
         dims = {"H": heads, "G": groups, "S": queries, "T": keys}
         program.run(module, dims, "cuda")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("block_n", "ctas", "d"), [(64, 1, 64), (32, 3, 64), (32, 1, 128), (64, 1, 128)]
+)
+def test_attention_with_32_rows_a_warp(block_n: int, ctas: int, d: int, causal: bool) -> None:
+    program = attention("attention_fp16", *ATTENTION["attention_fp16"], causal=causal, d=d)
+    blocks = {"BLOCK_M": 128, "BLOCK_N": block_n, "THREADS": 128, "CTAS": ctas}
+    module = program.load(None, {**blocks, "D": d, "CAUSAL": int(causal)})
+    for heads, groups, queries, keys in ATTENTION_SIZES:
+        dims = {"H": heads, "G": groups, "S": queries, "T": keys}
+        program.run(module, dims, "cuda")

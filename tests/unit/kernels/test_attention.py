@@ -44,6 +44,15 @@ def test_blocks_as_large_as_the_defaults() -> None:
     program.run(module, {"H": 1, "G": 1, "S": 100, "T": 70}, EmulatorDevice(checks="all"))
 
 
+@pytest.mark.parametrize(("d", "ctas", "causal"), [(64, 3, False), (128, 1, True)])
+def test_32_rows_a_warp(d: int, ctas: int, causal: bool) -> None:
+    program = attention("attention_fp16", *ATTENTION["attention_fp16"], causal=causal, d=d)
+    blocks = {"BLOCK_M": 128, "BLOCK_N": 32, "THREADS": 128}
+    module = program.load("sm_90", {**blocks, "D": d, "CTAS": ctas, "CAUSAL": int(causal)})
+    dims = {"H": 1, "G": 1, "S": 130, "T": 200}
+    program.run(module, dims, EmulatorDevice(checks="all"))
+
+
 @pytest.mark.parametrize("d", [160, 256])
 def test_large_heads_fit_the_smallest_chip(d: int) -> None:
     """As the program says above its constants."""
