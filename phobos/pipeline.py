@@ -82,6 +82,7 @@ _LOCATIONS = {
     "ph-ptx-licm": ("ptx_licm", "PtxLicmPass"),
     "ph-ptx-strength-reduce": ("ptx_strength_reduce", "PtxStrengthReducePass"),
     "ph-ptx-fuse": ("ptx_fuse", "PtxFusePass"),
+    "ph-ptx-negate-comparisons": ("ptx_negate_comparisons", "PtxNegateComparisonsPass"),
     "ph-ptx-reorder": ("ptx_reorder", "PtxReorderPass"),
     "ph-ptx-limit-registers": ("ptx_limit_registers", "PtxLimitRegistersPass"),
     "ph-ptx-verify": ("ptx_verify", "PtxVerifyPass"),

@@ -5,10 +5,10 @@
     %p = ptx.add u64 %x, %a           -->   %p = ptx.mad wide.u32 %i, %c4, %x
     %v = ptx.ld global.b32 [%p]             %v = ptx.ld global.b32 [%p + 16]
 
-Runs, on each kernel: branch simplification, loop-invariant code motion, folding with common
-subexpressions and dead code until no branch is settled any more, code motion again, strength
-reduction of addresses, and the fusion of multiplications and additions. Each is a pass of its own,
-named in its module.
+Runs, on each kernel: branch simplification, the negation of comparisons that ptxas might get wrong,
+loop-invariant code motion, folding with common subexpressions and dead code until no branch is
+settled any more, code motion again, strength reduction of addresses, and the fusion of
+multiplications and additions. Each is a pass of its own, named in its module.
 Precondition: ptx modules that verify. Cost: linear, about 15 us an instruction.
 """
 
@@ -24,6 +24,7 @@ from phobos.transforms.ptx_dead_code import remove_dead_code
 from phobos.transforms.ptx_fold import fold_entry
 from phobos.transforms.ptx_fuse import fuse_products
 from phobos.transforms.ptx_licm import hoist_invariants
+from phobos.transforms.ptx_negate_comparisons import negate_comparisons
 from phobos.transforms.ptx_strength_reduce import reduce_strength
 
 _MAX_ROUNDS = 3
@@ -45,6 +46,8 @@ class PtxCanonicalizePass(ModulePass):
 def canonicalize_entry(entry: ptx.EntryOp) -> None:
     """Canonicalize one kernel in place."""
     simplify_branches(entry)
+    # Before folding, which puts the negations into selections, branches and guards.
+    negate_comparisons(entry)
     # Before folding, so that loops beside each other share what is hoisted out of both.
     hoist_invariants(entry)
     for _ in range(_MAX_ROUNDS):

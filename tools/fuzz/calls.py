@@ -153,13 +153,13 @@ def _shape(machine: Machine, nodes: tuple[ast.Expression, ...]) -> tuple[int, ..
 
 def _reshaped(value: Value, shape: tuple[int, ...]) -> Value:
     error = None if value.error is None else value.error.reshape(shape)
-    return replace(value, data=value.data.reshape(shape), error=error)
+    return replace(value, data=value.data.reshape(shape), error=error, terms=None)
 
 
 def _transpose(machine: Machine, node: ast.Call) -> Value:
     value = _tile(machine, node)
     error = None if value.error is None else np.swapaxes(value.error, -1, -2)
-    return replace(value, data=np.swapaxes(value.data, -1, -2), error=error)
+    return replace(value, data=np.swapaxes(value.data, -1, -2), error=error, terms=None)
 
 
 def _full(machine: Machine, node: ast.Call) -> Value:
@@ -247,7 +247,7 @@ def _dot(turn_a: bool, turn_b: bool) -> Rule:
 
 def _turned(value: Value) -> Value:
     error = None if value.error is None else np.swapaxes(value.error, -1, -2)
-    return replace(value, data=np.swapaxes(value.data, -1, -2), error=error)
+    return replace(value, data=np.swapaxes(value.data, -1, -2), error=error, terms=None)
 
 
 # Runs --------------------------------------------------------------------------------------------

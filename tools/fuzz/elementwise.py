@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tools.fuzz.scalars import (
     BOOL,
@@ -22,14 +23,17 @@ from tools.fuzz.scalars import (
     bits,
     doubles,
     float_of_integers,
+    granularity,
     integers_of_floats,
     is_float,
     is_integer,
     largest,
     memory_dtype,
+    precision,
     round_to,
     unit,
 )
+from tools.fuzz.terms import Terms
 from tools.fuzz.values import Kind, Misuse, Value, errors, join, settled
 
 CONTRACTED = ("f32", "f64")
@@ -137,14 +141,38 @@ def _float_binary(op: str, type_: str, left: Value, right: Value, is_contracted:
     if left.error is not None or right.error is not None:
         spread = _spread(op, a, b, errors(left), errors(right))
     error = rounded_error(type_, data, spread)
+    if op == "+" and (left.terms is not None or right.terms is not None):
+        error = _added_error(type_, data, left, right)
     if op == "/":
         # The sign of a zero is nowhere promised, so neither is the sign of an infinite quotient.
         is_pole = (b == 0) & (a != 0) & ~np.isnan(a)
         if np.any(is_pole):
             error = join(error, np.where(is_pole, np.inf, 0.0))
     if op == "*" and type_ in CONTRACTED and is_contracted:
-        error = join(error, np.where(exact == data, 0.0, unit(data, type_)))
+        # An infinite product of numbers may be one again before it is rounded.
+        lost = np.where(np.isfinite(data), unit(data, type_) / 2, np.inf)
+        error = join(error, np.where(_is_exact_product(a, b, type_), 0.0, lost))
     return Value(type_, kind_of(left, right), data, settled(error, data.shape))
+
+
+def _is_exact_product(a: Doubles, b: Doubles, type_: str) -> npt.NDArray[np.bool_]:
+    """Whether the products of floats are numbers of their type.
+
+    Of two odd numbers the product is odd, too: with the powers of two left out of a and b it has
+    all the bits that it needs.
+    """
+    grain = granularity(a) * granularity(b)
+    smallest = unit(np.zeros(1), type_)[0]
+    return (np.abs(a * b) <= grain * 2.0 ** precision(type_)) & (grain >= smallest)
+
+
+def _added_error(type_: str, data: Doubles, left: Value, right: Value) -> Doubles:
+    """The bound where a product of matrices meets an addend, which may be one of its terms."""
+    left_terms, right_terms = (value.terms or Terms.of_value(value.data) for value in (left, right))
+    terms, spread = left_terms + right_terms, errors(left) + errors(right)
+    is_settled = ~np.isfinite(data) & (terms.size < largest(type_))
+    error = np.where(is_settled, 0.0, terms.error(type_, spread))
+    return limited(type_, data, spread + error)
 
 
 def _spread(op: str, a: Array, b: Array, ea: Doubles, eb: Doubles) -> Doubles:

@@ -18,12 +18,14 @@ from tools.fuzz.scalars import (
     Array,
     Doubles,
     array_dtype,
+    granularity,
     is_float,
     largest,
     precision,
     round_to,
     unit,
 )
+from tools.fuzz.terms import Terms
 from tools.fuzz.values import Kind, Misuse, Value, errors, settled
 
 FOLDS = frozenset({"sum", "prod", "max", "min", "any", "all", "count"})
@@ -97,15 +99,6 @@ def _fold_floats(name: str, value: Value, axes: tuple[int, ...], kind: Kind) -> 
         else:
             error = error + moved.sum(axis=axes, keepdims=True) * (1 + count * 2.0**-10)
     return Value(type_, kind, result, settled(limited(type_, result, error), result.shape))
-
-
-def granularity(data: Doubles) -> Doubles:
-    """The largest power of two that divides each value; infinite for 0."""
-    finite = np.where(np.isfinite(data), data, 0.0)
-    mantissas, exponents = np.frexp(finite)
-    whole = np.abs(mantissas * 2.0**53).astype(np.int64)
-    lowest = (whole & -whole).astype(np.float64)
-    return np.where(whole == 0, np.inf, np.ldexp(lowest, exponents - 53))
 
 
 def sum_error(
@@ -213,22 +206,14 @@ def contract(left: Value, right: Value, total: str) -> Value:
         if left.error is not None or right.error is not None:
             loose = np.full(wide.shape, np.inf)
         return Value(total, Kind.TILE, wide.astype(np.int32), loose)
-    terms = left.data[..., :, :, None] * right.data[..., None, :, :]
-    axis, count = terms.ndim - 2, terms.shape[-2]
-    exact = terms.sum(axis=axis)
-    # Tensor cores cut what they add instead of rounding it: twice the bound of sums.
-    error = 2 * sum_error(total, terms, (axis,), count + 1).reshape(exact.shape)
-    if total == "f64":
-        # The terms have been rounded themselves; what they add up to may be added unrounded.
-        sizes = (np.abs(left.data) @ np.abs(right.data)).reshape(exact.shape)
-        grain = granularity(left.data).min() * granularity(right.data).min()
-        bound = (count + 2) * (2.0**-52 * sizes + 2.0**-1074)
-        error = np.where(sizes <= grain * 2.0**53, error, np.maximum(error, bound))
-    else:
-        # Tensor cores take what is added to their products for 0 where it is subnormal.
-        error = np.where(np.abs(exact) < 2.0**-100, np.maximum(error, 2.0**-126), error)
+    exact = (left.data[..., :, :, None] * right.data[..., None, :, :]).sum(axis=-2)
+    terms = Terms.of_factors(left.data, right.data)
+    # Where a term is infinite or none is a number, so is the sum, in whatever order.
+    is_settled = ~np.isfinite(exact) & (terms.size < largest(total))
+    error = np.where(is_settled, 0.0, terms.error(total))
     if left.error is not None or right.error is not None:
         ea, eb = errors(left), errors(right)
         error = error + 1.01 * (np.abs(left.data) @ eb + ea @ np.abs(right.data) + ea @ eb)
     result = round_to(exact, total)
-    return Value(total, Kind.TILE, result, settled(limited(total, result, error), result.shape))
+    error = settled(limited(total, result, error), result.shape)
+    return Value(total, Kind.TILE, result, error, terms=terms)

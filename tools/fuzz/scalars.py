@@ -129,6 +129,15 @@ def unit(values: Doubles, type_: str) -> Doubles:
     return np.ldexp(1.0, np.maximum(exponents - digits, smallest))
 
 
+def granularity(data: Doubles) -> Doubles:
+    """The largest power of two that divides each value; infinite for 0."""
+    finite = np.where(np.isfinite(data), data, 0.0)
+    mantissas, exponents = np.frexp(finite)
+    whole = np.abs(mantissas * 2.0**53).astype(np.int64)
+    lowest = (whole & -whole).astype(np.float64)
+    return np.where(whole == 0, np.inf, np.ldexp(lowest, exponents - 53))
+
+
 def round_to(values: Doubles, type_: str) -> Doubles:
     """The nearest numbers of a float type, ties to even.
 
@@ -159,7 +168,8 @@ def odd_sum(left: Doubles, right: Doubles) -> Doubles:
 
 def doubles(values: Array) -> Doubles:
     """Floats as float64, each NaN a quiet one, since `fmin` of others is NaN."""
-    wide = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # widening a signalling NaN quiets it
+        wide = values.astype(np.float64)
     return np.where(np.isnan(wide), np.nan, wide)
 
 

@@ -26,6 +26,7 @@ from tools.fuzz.scalars import (
     promote,
     round_to,
 )
+from tools.fuzz.terms import Terms
 
 
 class Undecided(Exception):
@@ -47,13 +48,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value; `constant` is what it is at compile time where that is known of an index."""
+    """A value; `constant` is what it is at compile time where that is known of an index.
+
+    `terms` are those of a product of matrices, for as long as nothing was done to it.
+    """
 
     type: str
     kind: Kind
     data: Array
     error: Doubles | None = None
     constant: int | None = None
+    terms: Terms | None = None
 
     @property
     def number(self) -> int | float:

@@ -124,6 +124,27 @@ kernel k(a: tensor<f16>[16, 16], x: tensor<u32>[16, 16], o: tensor<f32>[16, 16])
   o[:, :] = dot(tril(a[:, :], -3), a[:, :]) + bitcast<f32>(x[:, :] & 7)
 }
 """),
+    # Tensor cores cut what others round, also where the product itself is exact.
+    "a product that is added to a tile": Finding(
+        """\
+@launch(32)
+kernel k(a: tensor<f8e4m3>[16, 8], x: tensor<f32>[16, 16], o: tensor<f32>[16, 16]) {
+  let halves = f16(a[:, :])
+  o[:, :] = x[:, :]
+  o[:, :] += dot_t(halves, halves)
+}
+""",
+        content="broad",
+    ),
+    # On a GPU: ptxas took a sum above 1 for a number.
+    "the remainder by no number": Finding("""\
+@launch(32)
+kernel k(x: tensor<f32>[32], y: tensor<u32>[32], o: tensor<f32>[32], p: tensor<bool>[32]) {
+  let none = abs(bitcast<f32>(y[:] | 0x7fc00000)) + 1
+  o[:] = x[:] % none
+  p[:] = none > 0
+}
+"""),
 }
 
 
