@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tools.fuzz.scalars import (
     BOOL,
@@ -149,30 +148,33 @@ def _float_binary(op: str, type_: str, left: Value, right: Value, is_contracted:
         if np.any(is_pole):
             error = join(error, np.where(is_pole, np.inf, 0.0))
     if op == "*" and type_ in CONTRACTED and is_contracted:
-        # An infinite product of numbers may be one again before it is rounded.
-        lost = np.where(np.isfinite(data), unit(data, type_) / 2, np.inf)
-        error = join(error, np.where(_is_exact_product(a, b, type_), 0.0, lost))
+        error = join(error, _unrounded_error(type_, a, b, data))
     return Value(type_, kind_of(left, right), data, settled(error, data.shape))
 
 
-def _is_exact_product(a: Doubles, b: Doubles, type_: str) -> npt.NDArray[np.bool_]:
-    """Whether the products of floats are numbers of their type.
+def _unrounded_error(type_: str, a: Doubles, b: Doubles, data: Doubles) -> Doubles:
+    """How far products are from what they were before they were rounded to `data`.
 
     Of two odd numbers the product is odd, too: with the powers of two left out of a and b it has
-    all the bits that it needs.
+    all the bits that it needs, and is exact if these fit the type.
     """
     grain = granularity(a) * granularity(b)
     smallest = unit(np.zeros(1), type_)[0]
-    return (np.abs(a * b) <= grain * 2.0 ** precision(type_)) & (grain >= smallest)
+    is_exact = (np.abs(a * b) <= grain * 2.0 ** precision(type_)) & (grain >= smallest)
+    lost = np.where(is_exact, 0.0, np.maximum(unit(data, type_) / 2, smallest))
+    # An infinite product of numbers may become one again with what is added to it.
+    lost = np.where(np.isfinite(data), lost, np.inf)
+    return np.where(np.isfinite(a) & np.isfinite(b), lost, 0.0)
 
 
 def _added_error(type_: str, data: Doubles, left: Value, right: Value) -> Doubles:
     """The bound where a product of matrices meets an addend, which may be one of its terms."""
-    left_terms, right_terms = (value.terms or Terms.of_value(value.data) for value in (left, right))
-    terms, spread = left_terms + right_terms, errors(left) + errors(right)
-    is_settled = ~np.isfinite(data) & (terms.size < largest(type_))
-    error = np.where(is_settled, 0.0, terms.error(type_, spread))
-    return limited(type_, data, spread + error)
+    terms = _terms(left) + _terms(right)
+    return limited(type_, data, terms.error(type_, data))
+
+
+def _terms(value: Value) -> Terms:
+    return value.terms or Terms.of_value(value.data, errors(value))
 
 
 def _spread(op: str, a: Array, b: Array, ea: Doubles, eb: Doubles) -> Doubles:

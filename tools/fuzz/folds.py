@@ -207,13 +207,8 @@ def contract(left: Value, right: Value, total: str) -> Value:
             loose = np.full(wide.shape, np.inf)
         return Value(total, Kind.TILE, wide.astype(np.int32), loose)
     exact = (left.data[..., :, :, None] * right.data[..., None, :, :]).sum(axis=-2)
-    terms = Terms.of_factors(left.data, right.data)
-    # Where a term is infinite or none is a number, so is the sum, in whatever order.
-    is_settled = ~np.isfinite(exact) & (terms.size < largest(total))
-    error = np.where(is_settled, 0.0, terms.error(total))
-    if left.error is not None or right.error is not None:
-        ea, eb = errors(left), errors(right)
-        error = error + 1.01 * (np.abs(left.data) @ eb + ea @ np.abs(right.data) + ea @ eb)
+    terms = Terms.of_factors(left.data, right.data, errors(left), errors(right))
+    error = terms.error(total, exact)
     result = round_to(exact, total)
     error = settled(limited(total, result, error), result.shape)
     return Value(total, Kind.TILE, result, error, terms=terms)

@@ -126,7 +126,8 @@ def unit(values: Doubles, type_: str) -> Doubles:
     """The distance of the numbers of a float type around each value."""
     digits, smallest, _ = _FORMATS[type_]
     exponents = np.frexp(np.where(np.isfinite(values), values, 0.0))[1]
-    return np.ldexp(1.0, np.maximum(exponents - digits, smallest))
+    exponents = np.where(values == 0, smallest, exponents - digits)
+    return np.ldexp(1.0, np.maximum(exponents, smallest))
 
 
 def granularity(data: Doubles) -> Doubles:
