@@ -46,7 +46,6 @@ class PtxCanonicalizePass(ModulePass):
 def canonicalize_entry(entry: ptx.EntryOp) -> None:
     """Canonicalize one kernel in place."""
     simplify_branches(entry)
-    # Before folding, which puts the negations into selections, branches and guards.
     negate_comparisons(entry)
     # Before folding, so that loops beside each other share what is hoisted out of both.
     hoist_invariants(entry)

@@ -1,24 +1,23 @@
-"""`ph-ptx-negate-comparisons`: say `a < b` of f32 as `not (a >= b or one of them is NaN)`.
+"""`ph-ptx-negate-comparisons`: ask of f32 whether the opposite is false.
 
-    %p = ptx.setp gt.f32 %a, %b    -->   %q = ptx.setp leu.f32 %a, %b
-                                         %p = ptx.not pred %q
+    %p = ptx.setp gt.f32 %a, %b    -->   %q, %p = ptx.setp leu.f32 %a, %b -> pred, pred
 
-Both are the same for every a and b, and on the GPU one instruction. But ptxas, through version 13,
+The second result is the negation of the first, and `not (a <= b or one of them is NaN)` is `a > b`
+for every a and b. On the GPU both are one instruction. But ptxas, up to version 13.5 at least,
 drops comparisons by what it finds the range of an operand to be, and forgets that NaN is in none:
-of `abs(x) + 1 > 0` it makes true, of `x * x >= 0`, `sin.approx(x) < 2` and sums of such values in
-a loop that it unrolls, too. For NaN they are false. It does so with lt, gt and ge of f32 against
-constants alone, and never where the comparison is one that holds for NaN: those it keeps, or drops
-rightly. `tests/unit/ptx/test_negate_comparisons.py` asks it again.
+of `abs(x) + 1 > 0` it makes true, and of `x * x >= 0`, of `sin.approx(x) < 2`, and of sums of such
+values in a loop that it unrolls. For NaN they are false. It does so to lt, gt and ge of f32 against
+constants alone, and never to a comparison that holds for NaN: those it keeps, or drops rightly.
+`tests/unit/ptx/test_negate_comparisons.py` asks it again.
 
-A comparison with two results changes them over and needs no negation. f64 and halves ptxas leaves
-alone, and so does this. Cost: linear, below 1 us an instruction.
+A comparison that has two results changes them over. Comparisons for equality, of f64 and of halves
+ptxas leaves alone, and so does this. Cost: linear, below 1 us an instruction.
 """
 
 from __future__ import annotations
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import ptx
@@ -61,22 +60,13 @@ def _negate(op: ptx.SetpOp, opposite: str) -> None:
     assert block is not None
     compared = ptx.SetpOp.create(
         operands=op.operands,
-        result_types=[result.type for result in op.results],
+        result_types=(PRED, PRED),
         properties={"suffix": suffix_attr(opposite)},
         location=op.location,
     )
     block.insert_op_before(compared, op)
-    replacements: list[SSAValue] = list(reversed(compared.results))
-    if len(op.results) == 1:
-        negation = ptx.NotOp.create(
-            operands=compared.results,
-            result_types=(PRED,),
-            properties={"suffix": suffix_attr("pred")},
-            location=op.location,
-        )
-        block.insert_op_before(negation, op)
-        replacements = [negation.results[0]]
-    for result, value in zip(op.results, replacements, strict=True):
+    # The old first result is the new second one, and the other way round.
+    for result, value in zip(op.results, reversed(compared.results), strict=False):
         result.replace_all_uses_with(value)
     op.detach()
     op.erase()

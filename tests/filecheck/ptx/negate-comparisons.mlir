@@ -1,5 +1,5 @@
-// RUN: phobos-opt %s -p ph-ptx-negate-comparisons | filecheck %s --check-prefix=ALONE
-// RUN: phobos-opt %s -p ph-ptx-canonicalize | filecheck %s --check-prefix=FOLDED
+// RUN: phobos-opt %s -p ph-ptx-negate-comparisons | filecheck %s
+// RUN: phobos-opt %s -p ph-ptx-negate-comparisons,ph-ptx-negate-comparisons | filecheck %s
 
 ptx.module @m sm_80 {
   ptx.entry @k(x: u64) {
@@ -26,21 +26,15 @@ ptx.module @m sm_80 {
   }
 }
 
-// ALONE:      [[NOT:%[0-9a-z]+]] = ptx.setp leu.f32 [[A:%[0-9a-z]+]], [[ONE:%[0-9a-z]+]]
-// ALONE-NEXT: [[P:%[0-9a-z]+]] = ptx.not pred [[NOT]]
+// CHECK:      %{{[0-9]+}}, [[P:%[0-9a-z]+]] = ptx.setp leu.f32 [[A:%[0-9a-z]+]], [[ONE:%[0-9a-z]+]] -> pred, pred
 // Two results change places.
-// ALONE-NEXT: [[NOTQ:%[0-9a-z]+]], [[Q:%[0-9a-z]+]] = ptx.setp geu.ftz.f32 [[A]], [[ONE]]
+// CHECK-NEXT: [[NOTQ:%[0-9a-z]+]], [[Q:%[0-9a-z]+]] = ptx.setp geu.ftz.f32 [[A]], [[ONE]] -> pred, pred
 // What holds for NaN, or is no ordering of f32, stays.
-// ALONE-NEXT: ptx.setp ltu.f32
-// ALONE-NEXT: ptx.setp eq.f32
-// ALONE-NEXT: ptx.setp le.f64
-// ALONE-NEXT: ptx.setp ge.s32
-// ALONE-NEXT: ptx.selp b32 [[A]], [[ONE]], [[P]]
-// ALONE:      ptx.st global.b32 [%{{.*}} + 20], [[A]] guard [[Q]]
-// ALONE-NEXT: ptx.st global.b32 [%{{.*}} + 24], [[A]] guard [[NOTQ]]
-
-// Who uses the result takes the other side.
-// FOLDED:      [[NOT:%[0-9a-z]+]] = ptx.setp leu.f32 [[A:%[0-9a-z]+]], [[ONE:%[0-9a-z]+]]
-// FOLDED-NOT:  ptx.not
-// FOLDED:      ptx.selp b32 [[ONE]], [[A]], [[NOT]]
-// FOLDED:      ptx.st global.b32 [%{{.*}} + 44], [[A]] guard not [[NOT]]
+// CHECK-NEXT: ptx.setp ltu.f32
+// CHECK-NEXT: ptx.setp eq.f32
+// CHECK-NEXT: ptx.setp le.f64
+// CHECK-NEXT: ptx.setp ge.s32
+// CHECK-NEXT: ptx.selp b32 [[A]], [[ONE]], [[P]]
+// CHECK:      ptx.st global.b32 [%{{.*}} + 20], [[A]] guard [[Q]]
+// CHECK-NEXT: ptx.st global.b32 [%{{.*}} + 24], [[A]] guard [[NOTQ]]
+// CHECK:      ptx.st global.b32 [%{{.*}} + 44], [[A]] guard [[P]]
