@@ -191,8 +191,12 @@ def _spread(op: str, a: Array, b: Array, ea: Doubles, eb: Doubles) -> Doubles:
 
 
 def _times(size: Array, error: Doubles) -> Doubles:
-    """A product in which a bound of 0 makes nothing of infinity."""
-    return np.where(error == 0, 0.0, np.where(size == 0, 0.0, size * error))
+    """A product in which a bound of 0 makes nothing of infinity.
+
+    What may be any value may be no number, and 0 times that is none either.
+    """
+    product = np.where(np.isinf(error), np.inf, size * error)
+    return np.where(error == 0, 0.0, product)
 
 
 def rounded_error(type_: str, data: Doubles, spread: Doubles | None) -> Doubles | None:
