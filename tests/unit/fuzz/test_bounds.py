@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from phobos.emulator.tensor.products import multiply_floats
-from tools.fuzz import elementwise, folds
+from tools.fuzz import elementwise, folds, functions
 from tools.fuzz.scalars import Doubles
 from tools.fuzz.values import Kind, Value, errors
 
@@ -85,3 +85,10 @@ def test_zero_times_what_may_be_no_number() -> None:
     with np.errstate(all="ignore"):
         product = elementwise.binary("*", "f16", _tile("f16", zero), wild)
     assert errors(product).tolist() == [np.inf, 0]
+
+
+def test_the_operands_of_fma_may_be_off() -> None:
+    one = np.ones(1)
+    off = Value("f64", Kind.TILE, one, np.full(1, 0.25))
+    total = functions.apply("fma", "f64", [_tile("f64", 3 * one), off, _tile("f64", one)])
+    assert 0.75 < errors(total)[0] < 0.75 + 1e-14
