@@ -86,17 +86,17 @@ def _absolute(type_: str, value: Value) -> Value:
 def _fma(type_: str, a: Value, b: Value, c: Value) -> Value:
     """A product and a sum with one rounding; that of f64 is left to the bound."""
     product = a.data * b.data
+    is_off = any(value.error is not None for value in (a, b, c))
     ea, eb, ec = errors(a), errors(b), errors(c)
-    spread = np.abs(a.data) * eb + np.abs(b.data) * ea + ea * eb + ec
+    # An infinite operand times a bound of 0 is no number, which stands for any.
+    spread = np.abs(a.data) * eb + np.abs(b.data) * ea + ea * eb + ec if is_off else np.zeros(())
     if type_ == "f64":
         data = np.asarray(product + c.data)
         own = (np.abs(product) + np.abs(data)) * 2.0**-52
         error = limited(type_, data, spread + np.where(np.isfinite(data), own, 0.0))
         return Value(type_, kind_of(a, b, c), data, settled(error, data.shape))
     data = np.asarray(round_to(odd_sum(np.asarray(product), np.asarray(c.data)), type_))
-    error = None
-    if a.error is not None or b.error is not None or c.error is not None:
-        error = rounded_error(type_, data, spread)
+    error = rounded_error(type_, data, spread) if is_off else None
     return Value(type_, kind_of(a, b, c), data, settled(error, data.shape))
 
 
