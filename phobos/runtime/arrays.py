@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,10 @@ def view_of(value: Any, name: str, stream: int | None = None) -> ArrayView:
 
     if isinstance(value, np.ndarray):
         return _view_of_numpy(value, name)
+    exported = _small_floats_of_torch(value)
+    if exported is not None:
+        bytes_, type_name = exported
+        return _as_type(view_of(bytes_, name, stream), type_name)
     interface = _cuda_array_interface(value)
     if interface is not None:
         return _view_of_interface(value, interface, name)
@@ -82,6 +87,26 @@ def view_of(value: Any, name: str, stream: int | None = None) -> ArrayView:
         f"`{name}` is a tensor, and {type_phrase(value)} was passed for it",
         help="pass a NumPy array, or one with `__cuda_array_interface__` or DLPack",
     )
+
+
+def _small_floats_of_torch(value: Any) -> tuple[Any, str] | None:
+    """A PyTorch tensor of 8-bit floats as one of bytes, and the type; None for anything else.
+
+    PyTorch exports these types by neither protocol: both raise.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return None
+    type_name = language_type(str(value.dtype).rpartition(".")[2])
+    if type_name not in EXTENSION_TYPES or TYPE_BYTES[type_name] != 1:
+        return None
+    return value.view(torch.uint8), type_name
+
+
+def _as_type(view: ArrayView, type_name: str) -> ArrayView:
+    """The same bytes as elements of another type of that size."""
+    host = None if view.host is None else view.host.view(numpy_dtype(type_name))
+    return replace(view, type=type_name, host=host)
 
 
 def type_phrase(value: Any) -> str:

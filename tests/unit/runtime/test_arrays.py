@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -186,6 +187,30 @@ def test_cuda_array_interface_of_a_type_that_numpy_lacks() -> None:
         assert view_of(array, "x").type == "bf16"
     with pytest.raises(PhobosError, match="a type that kernels do not have"):
         view_of(interface(typestr="<V2"), "x")
+
+
+def test_small_floats_of_torch_come_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tensor:
+        dtype = "torch.float8_e5m2"
+        viewed: Any = None
+
+        @property
+        def __cuda_array_interface__(self) -> Any:
+            raise KeyError(self.dtype)
+
+        def view(self, dtype: str) -> Any:
+            assert dtype == "torch.uint8"
+            return self.viewed
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor, uint8="torch.uint8"))
+    tensor = Tensor()
+    tensor.viewed = interface(typestr="|u1")
+    view = view_of(tensor, "x")
+    assert (view.type, view.shape, view.pointer) == ("f8e5m2", (4, 6), 0x2000)
+    tensor.viewed = np.array([[0x3C, 0xC0]], np.uint8)
+    host = view_of(tensor, "x").host
+    assert host is not None
+    assert host.astype(np.float32).tolist() == [[1.0, -2.0]]
 
 
 def test_cuda_array_interface_with_a_mask() -> None:
