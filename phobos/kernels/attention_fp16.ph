@@ -63,9 +63,9 @@ kernel attention(
     let scores = dot_t(q, K[group, n :+ BLOCK_N, :])
     let s = where(iota<2>(1, 1, BLOCK_N) < limit - i32(n), scores, -inf)
     let higher = max(top, max<over 2>(s))
-    let shift = where(higher == -inf, 0.0, higher * factor)
-    let p = exp2(s * factor - shift)
-    let correction = exp2(top * factor - shift)
+    let base = where(higher == -inf, 0.0, higher)
+    let p = exp2(s * factor - base * factor)
+    let correction = exp2((top - base) * factor)  // 1 where the maximum stays
     total = total * correction + sum<over 2>(p)
     acc = acc * correction
     acc += dot(f16(p), V[group, n :+ BLOCK_N, :])
