@@ -94,13 +94,12 @@ def _small_floats_of_torch(value: Any) -> tuple[Any, str] | None:
 
     PyTorch exports these types by neither protocol: both raise.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor):
+    if type(value).__module__.partition(".")[0] != "torch":
         return None
-    type_name = language_type(str(value.dtype).rpartition(".")[2])
+    type_name = language_type(str(getattr(value, "dtype", "")).rpartition(".")[2])
     if type_name not in EXTENSION_TYPES or TYPE_BYTES[type_name] != 1:
         return None
-    return value.view(torch.uint8), type_name
+    return value.view(sys.modules["torch"].uint8), type_name
 
 
 def _as_type(view: ArrayView, type_name: str) -> ArrayView:

@@ -191,6 +191,7 @@ def test_cuda_array_interface_of_a_type_that_numpy_lacks() -> None:
 
 def test_small_floats_of_torch_come_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     class Tensor:
+        __module__ = "torch"
         dtype = "torch.float8_e5m2"
         viewed: Any = None
 
@@ -202,7 +203,7 @@ def test_small_floats_of_torch_come_as_bytes(monkeypatch: pytest.MonkeyPatch) ->
             assert dtype == "torch.uint8"
             return self.viewed
 
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor, uint8="torch.uint8"))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(uint8="torch.uint8"))
     tensor = Tensor()
     tensor.viewed = interface(typestr="|u1")
     view = view_of(tensor, "x")
