@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import gpu
+
 from phobos.dialects.ctx import LANES_PER_WARP
+from phobos.ir.kernel import launch_bound, threads_of
 
 REGISTERS_PER_SM = 65536
 MAX_REGISTERS = 255
@@ -23,3 +26,9 @@ def registers_for(ctas: int, threads: int) -> int:
     in_a_part = -(-warps // _PARTS)
     share = REGISTERS_PER_SM // _PARTS // (in_a_part * LANES_PER_WARP)
     return min(MAX_REGISTERS, share // _GRANULE * _GRANULE)
+
+
+def registers_of(kernel: gpu.FuncOp) -> int:
+    """The registers that `@launch` leaves a thread; those of one CTA where it says nothing."""
+    available = registers_for(launch_bound(kernel, "min_ctas") or 1, threads_of(kernel))
+    return min(available, launch_bound(kernel, "max_regs") or available)

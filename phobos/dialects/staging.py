@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
@@ -35,7 +36,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
 
@@ -148,3 +149,13 @@ class NextStageOp(IRDLOperation):
 
 STAGING = (StageOp, AsyncCopyOp, AsyncCommitOp, AsyncWaitOp, NextStageOp)
 """The ops of this file, for the dialect."""
+
+
+def only_starts_copies(branch: scf.IfOp) -> bool:
+    """Whether a conditional starts copies and does nothing else."""
+    if branch.false_region.blocks:
+        return False
+    *inside, _ = branch.true_region.block.ops
+    return all(isinstance(op, AsyncCopyOp) or is_side_effect_free(op) for op in inside) and any(
+        isinstance(op, AsyncCopyOp) for op in inside
+    )

@@ -25,10 +25,10 @@ from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, Tenso
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from phobos.analysis.occupancy import registers_for
+from phobos.analysis.occupancy import registers_of
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
-from phobos.ir.kernel import kernels, launch_bound, threads_of
+from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder
 from phobos.layout import gf2
 from phobos.layout.build import REGISTER
@@ -53,8 +53,7 @@ class HoldOperandsPass(ModulePass):
 
 def _hold(loop: scf.ForOp, kernel: gpu.FuncOp) -> None:
     threads = threads_of(kernel)
-    available = registers_for(launch_bound(kernel, "min_ctas") or 1, threads)
-    available = min(available, launch_bound(kernel, "max_regs") or available)
+    available = registers_of(kernel)
     dots = [op for op in loop.body.block.ops if isinstance(op, DotOp)]
     taken = sum(map(_registers, _kept_tiles(loop, dots)))
     for dot in dots:

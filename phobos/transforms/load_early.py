@@ -22,18 +22,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import gpu
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from phobos.analysis.occupancy import registers_for
+from phobos.analysis.occupancy import registers_of
 from phobos.dialects import tile
 from phobos.dialects.gathering import GatherOp
 from phobos.dialects.scanning import ScanOp
 from phobos.dialects.shaping import IotaOp, ReduceOp
-from phobos.ir.kernel import kernels, launch_bound, threads_of
+from phobos.ir.kernel import kernels, launch_bound
 from phobos.layout.build import REGISTER
 from phobos.transforms.lowering.registers import WORD_BITS
 
@@ -52,19 +51,9 @@ class LoadEarlyPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every kernel of the module."""
         for kernel in kernels(op):
-            limit = _registers(kernel)
-            if limit is not None:
+            if launch_bound(kernel, "min_ctas") is not None:
                 for block in kernel.body.blocks:
-                    load_early(block, limit - _OTHERS)
-
-
-def _registers(kernel: gpu.FuncOp) -> int | None:
-    """The registers of a thread, if the kernel bounds them."""
-    ctas = launch_bound(kernel, "min_ctas")
-    if ctas is None:
-        return None
-    limit = registers_for(ctas, threads_of(kernel))
-    return min(limit, launch_bound(kernel, "max_regs") or limit)
+                    load_early(block, registers_of(kernel) - _OTHERS)
 
 
 def load_early(block: Block, limit: int) -> None:

@@ -33,7 +33,6 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
@@ -43,13 +42,13 @@ from phobos.dialects.staging import (
     AsyncWaitOp,
     NextStageOp,
     StageOp,
+    only_starts_copies,
 )
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.layout.build import REGISTER
-from phobos.layout.contraction import batched, mma_contraction
 from phobos.record import Record, record
-from phobos.transforms.assign_layouts import contraction_of, operand_packing, with_layout
+from phobos.transforms.assign_layouts import contraction_of, with_layout
 
 _MATRICES = 4
 """What one `ldmatrix` loads at most, a word of each thread for each."""
@@ -101,14 +100,14 @@ def _staged_product(loop: scf.ForOp, threads: int) -> _Product | None:
     if _is_stack(dot):
         return None  # the loads of one product wait while another is made
     whole = contraction_of(dot, threads).a.shape[-1]
-    depth = _depth(dot, whole)
+    depth = _depth(dot, whole, threads)
     steps = whole // depth
     if steps < 2:
         return None
-    return _Product(dot, a, b, waits[0], depth, steps, *_fragment_types(dot, depth))
+    return _Product(dot, a, b, waits[0], depth, steps, *_fragment_types(dot, depth, threads))
 
 
-def _depth(dot: DotOp, whole: int) -> int:
+def _depth(dot: DotOp, whole: int, threads: int) -> int:
     """K of one step: that of the instruction, or more if `ldmatrix` then delivers four words.
 
     Fewer would be loaded by more instructions.
@@ -116,9 +115,13 @@ def _depth(dot: DotOp, whole: int) -> int:
     assert dot.instruction is not None
     least = dot.instruction.data.shape[2]
     depth = least
-    while depth * 2 <= whole // 2 and min(map(_words, _fragment_types(dot, depth))) < _MATRICES:
+
+    def fills_a_load() -> bool:
+        return min(map(_words, _fragment_types(dot, depth, threads))) >= _MATRICES
+
+    while depth * 2 <= whole // 2 and not fills_a_load():
         depth *= 2
-    return depth if min(map(_words, _fragment_types(dot, depth))) >= _MATRICES else least
+    return depth if fills_a_load() else least
 
 
 def _words(type_: TensorType) -> int:
@@ -134,19 +137,16 @@ def _is_stack(dot: DotOp) -> bool:
     return any(extent > 1 for extent in dot.c.type.get_shape()[:-2])
 
 
-def _fragment_types(dot: DotOp, depth: int) -> tuple[TensorType, TensorType]:
-    assert dot.instruction is not None
-    chosen = dot.instruction.data
+def _fragment_types(dot: DotOp, depth: int, threads: int) -> tuple[TensorType, TensorType]:
     c, a, b = dot.c.type, dot.a.type, dot.b.type
     assert isinstance(c, TensorType)
     assert isinstance(a, MemRefType)
     assert isinstance(b, MemRefType)
     *lead, m, n = c.get_shape()
-    layouts = mma_contraction((m, n, depth), chosen.shape, operand_packing(chosen), chosen.warps)
-    stack = batched(layouts, tuple(lead))
+    layouts = contraction_of(dot, threads, depth)
     return (
-        with_layout(TensorType(a.element_type, [*lead, m, depth]), stack.a),
-        with_layout(TensorType(b.element_type, [*lead, depth, n]), stack.b),
+        with_layout(TensorType(a.element_type, [*lead, m, depth]), layouts.a),
+        with_layout(TensorType(b.element_type, [*lead, depth, n]), layouts.b),
     )
 
 
@@ -218,24 +218,15 @@ def _take_copies(body: Block) -> list[Operation]:
     """Takes the copies and their commit out of a loop: a conditional for each copy, the commit."""
     taken: list[Operation] = []
     for op in list(body.ops):
-        if isinstance(op, scf.IfOp) and not op.results and _only_copies(op.true_region.block):
-            taken += [_copy_alone(op, copy) for copy in op.true_region.block.ops if _copies(copy)]
+        if isinstance(op, scf.IfOp) and only_starts_copies(op):
+            copies = [copy for copy in op.true_region.block.ops if isinstance(copy, AsyncCopyOp)]
+            taken += [_copy_alone(op, copy) for copy in copies]
             op.detach()
             op.erase()
         elif isinstance(op, AsyncCommitOp) and taken:
             op.detach()
             taken.append(op)
     return taken
-
-
-def _copies(op: Operation) -> bool:
-    return isinstance(op, AsyncCopyOp)
-
-
-def _only_copies(block: Block) -> bool:
-    """Whether a block does nothing but start copies."""
-    others = [op for op in block.ops if not isinstance(op, AsyncCopyOp | scf.YieldOp)]
-    return len(others) < len(block.ops) - 1 and all(is_side_effect_free(op) for op in others)
 
 
 def _copy_alone(branch: scf.IfOp, copy: Operation) -> scf.IfOp:

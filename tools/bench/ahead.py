@@ -113,6 +113,14 @@ def units_of(job: Job) -> list[Unit]:
 # In the other processes --------------------------------------------------------------------------
 
 
+def add_to(number: Synchronized[int], count: int = 1) -> int:
+    """Count up a number that processes share; returns what it was."""
+    with number.get_lock():
+        before = number.value
+        number.value += count
+    return before
+
+
 def compile_units(
     units: Sequence[Unit],
     selection: Selection,
@@ -126,15 +134,12 @@ def compile_units(
     except BenchError:
         return
     while machine.is_alive():
-        with following.get_lock():
-            number = following.value
-            following.value += 1
+        number = add_to(following)
         if number >= len(units):
             return
         made = compile_unit(units[number], machine, selection, processes)
         machine.release()
-        with builds.get_lock():
-            builds.value += made
+        add_to(builds, made)
 
 
 def compile_unit(unit: Unit, machine: Machine, selection: Selection, processes: int) -> int:

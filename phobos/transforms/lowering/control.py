@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 from xdsl.dialects import gpu, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.ptx import B32, RegisterType
-from phobos.dialects.staging import AsyncCopyOp
+from phobos.dialects.staging import only_starts_copies
 from phobos.dialects.tile import layout_of
 from phobos.layout.queries import register_coordinates
 from phobos.record import Record, record
@@ -105,7 +104,8 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
 
 def _if(low: Lowering, op: Operation) -> None:
     assert isinstance(op, scf.IfOp)
-    if _only_copies(op):
+    if only_starts_copies(op):
+        # A branch would part what stands around it, and ptxas moves nothing over it.
         low.copies_if = low.scalar(op.cond)
         low.block(op.true_region.block)
         low.copies_if = None
@@ -127,19 +127,6 @@ def _if(low: Lowering, op: Operation) -> None:
     build.at(join)
     move_behind(join, low)
     _bind(low, op, op.results, join.args)
-
-
-def _only_copies(op: scf.IfOp) -> bool:
-    """Whether a conditional starts copies and nothing else: then each has a guard instead.
-
-    A branch would part what stands around it, and ptxas moves nothing over it.
-    """
-    if op.false_region.blocks:
-        return False
-    *inside, _ = op.true_region.block.ops
-    return all(isinstance(one, AsyncCopyOp) or is_side_effect_free(one) for one in inside) and any(
-        isinstance(one, AsyncCopyOp) for one in inside
-    )
 
 
 def move_behind(block: Block, low: Lowering) -> None:

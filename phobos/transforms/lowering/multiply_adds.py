@@ -17,17 +17,16 @@ and half the time of steps of 32 (without copies and barriers, 128 results a thr
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.contraction import DotOp, Instruction
 from phobos.dialects.ptx import B32
 from phobos.layout import LinearLayout
-from phobos.layout.build import REGISTER
 from phobos.layout.contraction import Contraction
-from phobos.layout.shared import offsets
 from phobos.transforms.assign_layouts import contraction_of
 from phobos.transforms.lowering.conversions import clean, widen_half
 from phobos.transforms.lowering.operands import (
@@ -39,6 +38,7 @@ from phobos.transforms.lowering.operands import (
     places,
 )
 from phobos.transforms.lowering.registers import Kind, Share
+from phobos.transforms.lowering.shared_tiles import as_part, offset_at
 from phobos.transforms.lowering.state import Lowering
 
 CODE_LIMIT = 1024
@@ -102,6 +102,9 @@ def _repeat(
     return sums
 
 
+_Part = tuple[Operand, dict[Coordinate, int]]
+
+
 class _Rolled:
     """An operand in a shared buffer, of which a part along K is loaded in each iteration."""
 
@@ -109,31 +112,21 @@ class _Rolled:
         self, low: Lowering, op: DotOp, mem: SSAValue, layout: LinearLayout, axis: int, steps: int
     ):
         shared = tile.shared_layout_of(mem)
-        self._low, self._mem, self._kind = low, mem, kind_of(low, op, mem)
-        # A part of the buffer: the same places, in a tile of the buffer's extents.
-        self._layout = LinearLayout.from_bases(
-            {name: layout.bases(name) for name in layout.in_names}, dict(shared.outputs)
-        )
-        self._places = places(layout)
-        assert isinstance(mem.type, MemRefType)
+        self._low = low
+        self._at = {at: register for register, at in enumerate(places(layout))}
         self._moves: list[int] = []
         """What each bit of the iteration's number moves the offset by; all moves are XORed."""
         rank, part = layout.rank, layout.shape[axis]
         for bit in range(steps.bit_length() - 1):
             at = [0] * rank
             at[axis] = part << bit
-            point = LinearLayout.from_bases({REGISTER: [tuple(at)]}, dict(shared.outputs))
-            self._moves += offsets(point, shared).apply(**{REGISTER: 1})
-        self._loads = ElementLoads(low, mem, self._layout, self._kind, 1)
+            self._moves.append(offset_at(at, shared))
+        self._moved_bits = reduce(or_, self._moves)
+        self._loads = ElementLoads(low, mem, as_part(layout, shared), kind_of(low, op, mem), 1)
 
-    def part(self, number: SSAValue) -> tuple[Operand, dict[Coordinate, int]]:
+    def part(self, number: SSAValue) -> _Part:
         """The operand of one iteration, and the register of each place."""
-        moved = self._moved(number)
-        bits = 0
-        for move in self._moves:
-            bits |= move
-        loads = self._loads.moved(moved, bits)
-        return loads, {at: register for register, at in enumerate(self._places)}
+        return self._loads.moved(self._moved(number), self._moved_bits), self._at
 
     def _moved(self, number: SSAValue) -> SSAValue:
         """The offset of an iteration's part."""
@@ -148,9 +141,6 @@ class _Rolled:
             total = part if total is None else emit(ptx.XorOp, "b32", total, part)
         assert total is not None
         return total
-
-
-_Part = tuple[Operand, dict[Coordinate, int]]
 
 
 def _whole(low: Lowering, op: DotOp, value: SSAValue, layout: LinearLayout) -> _Part:

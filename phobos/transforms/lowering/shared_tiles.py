@@ -174,6 +174,19 @@ def matrix_plan(layout: LinearLayout, shared: LinearLayout, kind: Kind) -> Matri
     return None
 
 
+def as_part(layout: LinearLayout, shared: LinearLayout) -> LinearLayout:
+    """The layout of a part of a buffer, in a tile of the buffer's extents."""
+    bases = {name: layout.bases(name) for name in layout.in_names}
+    return LinearLayout.from_bases(bases, dict(shared.outputs))
+
+
+def offset_at(at: Sequence[int], shared: LinearLayout) -> int:
+    """The offset in a buffer of the element at a coordinate."""
+    point = LinearLayout.from_bases({REGISTER: [tuple(at)]}, dict(shared.outputs))
+    (offset,) = offsets(point, shared).apply(**{REGISTER: 1})
+    return offset
+
+
 def load_shared(
     low: Lowering,
     mem: SSAValue,
@@ -192,11 +205,7 @@ def load_shared(
     start = 0
     if layout.shape != shared.shape:
         is_operand = True
-        layout = LinearLayout.from_bases(
-            {name: layout.bases(name) for name in layout.in_names}, dict(shared.outputs)
-        )
-        point = LinearLayout.from_bases({REGISTER: [tuple(at)]}, dict(shared.outputs))
-        (start,) = offsets(point, shared).apply(**{REGISTER: 1})
+        layout, start = as_part(layout, shared), offset_at(at, shared)
     plan = matrix_plan(layout, shared, kind) if is_operand else None
     if plan is not None:
         loads = MatrixLoads(low, mem, plan, kind, start)

@@ -7,17 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tools.bench.ahead import Unit
+from tools.bench.ahead import Unit, add_to
 from tools.bench.entrants import Selection
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
-
-
-def _take(number: Synchronized[int]) -> int:
-    with number.get_lock():
-        number.value += 1
-        return number.value - 1
 
 
 def count_units(
@@ -28,8 +22,8 @@ def count_units(
     builds: Synchronized[int],
 ) -> None:
     """Take units and note each as a build."""
-    while _take(following) < len(units):
-        _take(builds)
+    while add_to(following) < len(units):
+        add_to(builds)
 
 
 def hang_after_one(
@@ -40,9 +34,7 @@ def hang_after_one(
     builds: Synchronized[int],
 ) -> None:
     """Do one unit, take another and never end it."""
-    _take(following)
-    _take(builds)
-    _take(following)
+    _do_one_take_another(following, builds)
     time.sleep(600)
 
 
@@ -54,7 +46,11 @@ def crash_after_one(
     builds: Synchronized[int],
 ) -> None:
     """Do one unit, take another and crash."""
-    _take(following)
-    _take(builds)
-    _take(following)
+    _do_one_take_another(following, builds)
     os._exit(7)
+
+
+def _do_one_take_another(following: Synchronized[int], builds: Synchronized[int]) -> None:
+    add_to(following)
+    add_to(builds)
+    add_to(following)
