@@ -127,6 +127,7 @@ NEEDS: tuple[Need, ...] = (
     _need("elect", "90+", "8.0"),
     _need("setmaxnreg", "90a 100a 100f 103a 120a 120f", "8.0"),
     _need("wgmma", "90a", "8.0"),
+    _need("wgmma s8 u8", "90a", "8.4"),
     _need("tcgen05", "100a 100f 103a", "8.6"),
     _need("mov b128", "70+", "8.3"),
     # Warps.

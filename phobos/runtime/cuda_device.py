@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from phobos.diagnostics import Note, PhobosError
 from phobos.runtime.abi import descriptor_slots, scalar_slot
 from phobos.runtime.device import BoundTensor, Device, Launch, Program, Timing
-from phobos.targets.ptx.chips import chip
+from phobos.targets.ptx.chips import chip, newest_chip_for
 
 if TYPE_CHECKING:
     from phobos.runtime.arrays import ArrayView
@@ -169,13 +169,18 @@ class CudaDevice(Device):
         return f"{raw.split(bytes(1), 1)[0].decode()} (compute capability {self.capability / 10})"
 
     def check(self, program: Program, views: Iterable[ArrayView]) -> None:
-        """Refuse a chip newer than the GPU, and more shared memory than it has."""
-        if chip(program.chip).number > self.capability:
+        """Refuse a chip that the GPU does not run, and more shared memory than it has."""
+        target = chip(program.chip)
+        if not target.runs_on(self.capability):
+            only = f", which only compute capability {target.number / 10} runs"
+            newest = newest_chip_for(self.capability)
+            what = f" with `--chip {newest.name}`" if newest is not None else ""
             raise PhobosError.at(
                 None,
-                f"`{program.kernel.name}` was compiled for {program.chip}, and this GPU has "
+                f"`{program.kernel.name}` was compiled for {program.chip}"
+                f"{only if target.is_exact else ''}, and this GPU has "
                 f"compute capability {self.capability / 10}",
-                help="compile it for the GPU's chip or an older one",
+                help=f"compile it for the GPU's chip or an older one{what}",
             )
         kernel = program.kernel
         shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes

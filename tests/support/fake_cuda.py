@@ -77,7 +77,10 @@ class FakeCuda:
         self.load_log = b""
         self.wait_result = CUresult.CUDA_SUCCESS
         self.loads = 0
-        self.attributes = dict(zip(CUdevice_attribute, (9, 0, 4, 232448), strict=True))
+        attributes = (9, 0, 4, 232448)
+        self.attributes: dict[CUdevice_attribute, int] = dict(
+            zip(CUdevice_attribute, attributes, strict=True)
+        )
 
     def named(self, name: str) -> list[tuple[Any, ...]]:
         """The arguments of all calls of a function."""

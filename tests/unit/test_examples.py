@@ -15,13 +15,13 @@ import phobos
 from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.runtime.module import Module
 from phobos.targets.ptx.assembler import assemble
-from phobos.targets.ptx.chips import CHIPS
 from tests.support.cases import run_case
+from tests.support.chips import PLAIN_CHIPS
 from tests.support.example_cases import ALL, EXAMPLES, Example
 from tests.support.ptxas import needs_ptxas
 
 by_example = pytest.mark.parametrize("example", ALL, ids=lambda example: example.file)
-by_chip = pytest.mark.parametrize("chip", CHIPS)
+by_chip = pytest.mark.parametrize("chip", PLAIN_CHIPS)
 by_width = pytest.mark.parametrize("index_bits", [32, 64])
 
 
@@ -43,6 +43,12 @@ def test_every_example_is_tried() -> None:
 def test_ptxas_takes_it_without_a_warning(example: Example, chip: str, index_bits: int) -> None:
     module = compiled(example, chip, index_bits)
     assert assemble(module.ptx, chip).warnings == ()
+
+
+@needs_ptxas
+@by_example
+def test_ptxas_takes_it_for_the_chip_with_a_letter(example: Example) -> None:
+    assert assemble(compiled(example, "sm_90a", 32).ptx, "sm_90a").warnings == ()
 
 
 _HEADER = re.compile(r"^\.(version|target).*\n", re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 
 import phobos
 from phobos.targets.ptx.assembler import assemble
-from phobos.targets.ptx.chips import CHIPS
+from tests.support.chips import PLAIN_CHIPS
 from tests.support.example_cases import EXAMPLES
 from tests.support.ptxas import needs_ptxas
 
@@ -18,7 +18,7 @@ PROGRAMS = sorted([*EXAMPLES.glob("*.ph"), *(ROOT / "phobos/kernels").glob("*.ph
 
 
 @needs_ptxas
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", PLAIN_CHIPS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.name)
 @pytest.mark.filterwarnings("ignore::phobos.PhobosWarning")
 def test_nothing_is_spilled(program: Path, chip: str) -> None:

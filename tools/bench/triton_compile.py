@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from phobos.targets.ptx.chips import chip as chip_of
 from tools.bench.case import Choices, Problem, TritonKernel
 from tools.bench.compile_time import PTXAS, TOTAL
 from tools.bench.registry import all_cases
@@ -67,7 +68,7 @@ def _compile_once(
         assembly = sum(us for name, us in times.lowering_stages if name == _ASSEMBLY_STAGE) * 1e-6
 
     options = {name: value for name, value in choices.items() if name in _OPTIONS}
-    target = GPUTarget("cuda", int(chip.removeprefix("sm_")), 32)
+    target = GPUTarget("cuda", chip_of(chip).number, 32)
     source = _source(kernel, problem, choices)
     knobs = triton.knobs
     with tempfile.TemporaryDirectory() as folder, knobs.cache.scope(), knobs.compilation.scope():

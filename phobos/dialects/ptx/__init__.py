@@ -152,6 +152,12 @@ from phobos.dialects.ptx.warp import (
     ShflOp,
     VoteOp,
 )
+from phobos.dialects.ptx.warpgroup import (
+    WgmmaCommitGroupOp,
+    WgmmaFenceOp,
+    WgmmaMmaAsyncOp,
+    WgmmaWaitGroupOp,
+)
 
 Ptx = Dialect(
     "ptx",
@@ -247,6 +253,10 @@ Ptx = Dialect(
         TrapOp,
         UnpackOp,
         VoteOp,
+        WgmmaCommitGroupOp,
+        WgmmaFenceOp,
+        WgmmaMmaAsyncOp,
+        WgmmaWaitGroupOp,
         WmmaLoadOp,
         WmmaMmaOp,
         WmmaStoreOp,
@@ -368,6 +378,10 @@ __all__ = [
     "TrapOp",
     "UnpackOp",
     "VoteOp",
+    "WgmmaCommitGroupOp",
+    "WgmmaFenceOp",
+    "WgmmaMmaAsyncOp",
+    "WgmmaWaitGroupOp",
     "WmmaLoadOp",
     "WmmaMmaOp",
     "WmmaStoreOp",

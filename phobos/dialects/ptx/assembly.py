@@ -52,7 +52,7 @@ def parse_instruction(cls: type[InstructionT], parser: Parser) -> InstructionT:
             start,
             parser.pos,
         )
-    items = _parse_items(parser) if _takes_operands(cls, suffix) else _Operands()
+    items = _parse_operands(cls, suffix, parser)
     guard = _parse_guard(parser)
     operand_classes = _parse_classes(parser, ":")
     result_classes = _parse_classes(parser, "->")
@@ -96,9 +96,15 @@ def _takes_no_suffix(cls: type[Instruction]) -> bool:
     return all(form.pattern == "" for form in cls.forms)
 
 
-def _takes_operands(cls: type[Instruction], suffix: str) -> bool:
-    """Whether operands follow; if none do, a register that does starts the next operation."""
-    return any(form.matches(suffix) and form.resolve(suffix).operands for form in cls.forms)
+def _parse_operands(cls: type[Instruction], suffix: str, parser: Parser) -> _Operands:
+    """Operands if the instruction has any; if not, a register starts the next operation."""
+    forms = [form for form in cls.forms if form.matches(suffix)]
+    if any(form.resolve(suffix).operands for form in forms):
+        return _parse_items(parser)
+    items = _Operands()
+    if any(form.takes_any_number for form in forms):
+        _parse_optional_vector(parser, items)
+    return items
 
 
 def _properties(suffix: str, items: _Operands) -> dict[str, Attribute]:
@@ -140,15 +146,19 @@ def _parse_optional_item(parser: Parser, items: _Operands) -> bool:
         items.offsets.append(_parse_offset(parser))
         parser.parse_punctuation("]")
         return True
-    if parser.parse_optional_punctuation("{"):
-        vector = parser.parse_comma_separated_list(
-            parser.Delimiter.NONE, parser.parse_unresolved_operand
-        )
-        parser.parse_punctuation("}")
-        items.structure.append((ItemKind.VECTOR, len(vector)))
-        items.registers.extend(vector)
-        return True
-    return False
+    return _parse_optional_vector(parser, items)
+
+
+def _parse_optional_vector(parser: Parser, items: _Operands) -> bool:
+    if not parser.parse_optional_punctuation("{"):
+        return False
+    vector = parser.parse_comma_separated_list(
+        parser.Delimiter.NONE, parser.parse_unresolved_operand
+    )
+    parser.parse_punctuation("}")
+    items.structure.append((ItemKind.VECTOR, len(vector)))
+    items.registers.extend(vector)
+    return True
 
 
 def _parse_offset(parser: Parser) -> int:
@@ -199,10 +209,11 @@ def _signature_for(
     results: Sequence[Attribute] | None,
 ) -> Signature | None:
     """The signature of the first form with this suffix, these operands and these results."""
+    many = next((count for kind, count in structure if kind is ItemKind.VECTOR), 0)
     for form in cls.forms:
         if not form.matches(suffix):
             continue
-        signature = form.resolve(suffix)
+        signature = form.resolve(suffix, many)
         if [(item.kind, len(item.slots)) for item in signature.operands] != structure:
             continue
         if results is None or _accepts_results(signature, results):

@@ -4,7 +4,8 @@ A form is a pattern of suffixes, the signature they share, and what they need: a
 chip (a boolean field of `phobos.targets.ptx.chips.Chip`) and the first PTX version that has them.
 
 A pattern is slots joined by dots. A slot is one qualifier, or alternatives in braces, and is
-optional with a question mark: ``{rn|rz|rm|rp}?.ftz?.sat?.f32``.
+optional with a question mark: ``{rn|rz|rm|rp}?.ftz?.sat?.f32``. Numbers of a shape may be given as
+ranges from, to and step: ``m64n{8..24/8,32..256/16}k32``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from phobos.dialects.ptx.signatures import Signature, resolve_signature
+from phobos.dialects.ptx.signatures import ANY_NUMBER, Signature, resolve_signature
 
 Version = tuple[int, int]
 """A PTX ISA version, major then minor."""
@@ -26,6 +27,11 @@ OLDEST: Version = (6, 3)
 
 _Slots = tuple[tuple[tuple[str, ...], bool], ...]
 """Alternatives of each slot, and whether it may be left out."""
+
+_SLOT = re.compile(r"(?:\{[^}]*\}|[^.{}])+")
+
+_RANGES = re.compile(r"(.*)\{(\d+\.\.[^}]*)\}(.*)")
+"""A slot with numbers in ranges: what stands before them, the ranges, what stands behind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +48,26 @@ class Form:
         if not self.pattern:
             return ()
         slots: list[tuple[tuple[str, ...], bool]] = []
-        for text in re.findall(r"(?:\{[^}]*\}|[^.{}])+", self.pattern):
+        for text in re.findall(_SLOT, self.pattern):
             optional = text.endswith("?")
-            slots.append((tuple(text.rstrip("?").strip("{}").split("|")), optional))
+            slots.append((_alternatives(text.rstrip("?")), optional))
         return tuple(slots)
 
     def matches(self, suffix: str) -> bool:
         """Whether this suffix is of the form."""
         return not suffix.endswith(".") and _spells(self._slots, suffix)
 
-    def resolve(self, suffix: str) -> Signature:
-        """The operands of this form with one concrete suffix."""
-        return resolve_signature(self.signature, suffix)
+    @property
+    def takes_any_number(self) -> bool:
+        """Whether there may be any number of some registers."""
+        return ANY_NUMBER in self.signature
+
+    def resolve(self, suffix: str, many: int = 0) -> Signature:
+        """The operands of this form with one concrete suffix.
+
+        ``many`` is how many registers there are where there may be any number.
+        """
+        return resolve_signature(self.signature, suffix, many if self.takes_any_number else 0)
 
     def suffixes(self) -> Iterator[str]:
         """Every suffix of the form, in table order."""
@@ -62,8 +76,16 @@ class Form:
             yield ".".join(part for part in combination if part is not None)
 
     def sample(self) -> Iterator[str]:
-        """A few suffixes that together use every alternative of every slot at least once."""
+        """A few suffixes that together use every alternative of every slot at least once.
+
+        Of numbers in ranges the first and the last stand for all.
+        """
         choices = [(*a, None) if optional else a for a, optional in self._slots]
+        if ".." in self.pattern:
+            texts = re.findall(_SLOT, self.pattern)
+            choices = [
+                (c[0], c[-1]) if ".." in text else c for c, text in zip(choices, texts, strict=True)
+            ]
         rounds = max((len(c) for c in choices), default=1)
         seen: set[str] = set()
         for index in range(rounds):
@@ -72,6 +94,19 @@ class Form:
             if suffix not in seen:
                 seen.add(suffix)
                 yield suffix
+
+
+def _alternatives(text: str) -> tuple[str, ...]:
+    """The qualifiers that the text of a slot stands for."""
+    match = _RANGES.fullmatch(text)
+    if match is None:
+        return tuple(text.strip("{}").split("|"))
+    before, ranges, behind = match.groups()
+    found: list[str] = []
+    for part in ranges.split(","):
+        first, last, step = map(int, re.split(r"\.\.|/", part))
+        found += [f"{before}{number}{behind}" for number in range(first, last + 1, step)]
+    return tuple(found)
 
 
 def _spells(slots: _Slots, suffix: str) -> bool:

@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 from phobos.dialects.ptx.attributes import GuardAttr, ImmediatesAttr, Polarity, SuffixAttr
 from phobos.dialects.ptx.forms import Form
 from phobos.dialects.ptx.shape import OFFSET_NAMES, Shape, Spelling, find_shape
-from phobos.dialects.ptx.signatures import Slot
+from phobos.dialects.ptx.signatures import TIED, Slot
 from phobos.dialects.ptx.types import PRED, RegisterType
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class Instruction(Operation):
     """Whether the first two operands may change places."""
     guardable: ClassVar[bool] = False
     """Whether the instruction may carry a guard."""
+    has_ties: ClassVar[bool] = False
+    """Whether operands of some form are in the registers of results."""
     traits: ClassVar[OpTraits] = OpTraits(lambda: ())
 
     _shapes: ClassVar[dict[tuple[str, int, int], Shape | None]]
@@ -85,6 +87,7 @@ class Instruction(Operation):
             cls.opcode = cls.name.removeprefix("ptx.")
         effect = cls.effect
         cls._shapes = {}
+        cls.has_ties = any(TIED in form.signature for form in cls.forms)
         cls.traits = OpTraits(lambda: _TRAITS[effect])
 
     @classmethod
@@ -159,6 +162,14 @@ class Instruction(Operation):
         if shape is None:
             raise VerifyException(self._why_no_shape())
         return shape
+
+    @property
+    def ties(self) -> tuple[tuple[int, int], ...]:
+        """Operands and the results that have their registers, as indices; none if malformed."""
+        if not self.has_ties:
+            return ()
+        shape = self.shape_of(self.suffix, len(self.results), self.own_count)
+        return () if shape is None else shape.ties
 
     def _why_no_shape(self) -> str:
         mnemonic = self.spelling(self.suffix).mnemonic

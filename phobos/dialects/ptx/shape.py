@@ -47,6 +47,8 @@ class Shape:
     """Which operands are bases of addresses, in order."""
     is_plain: bool = field(init=False)
     """Whether the texts of the PTX line are just results and operands in order."""
+    ties: tuple[tuple[int, int], ...] = field(init=False)
+    """Operands and the results that have their registers, as indices."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -70,8 +72,13 @@ class Shape:
         set_field(
             self,
             "is_plain",
-            ItemKind.IMMEDIATE not in kinds and ItemKind.ADDRESS not in kinds,
+            ItemKind.IMMEDIATE not in kinds
+            and ItemKind.ADDRESS not in kinds
+            and not any(item.tied for item in self.signature.operands),
         )
+        tied = [item.tied for item in self.signature.operands for _ in item.slots]
+        reads = (index for index, is_tied in enumerate(tied) if is_tied)
+        set_field(self, "ties", tuple((index, result) for result, index in enumerate(reads)))
 
 
 def find_shape(
@@ -81,7 +88,7 @@ def find_shape(
     for form in forms:
         if not form.matches(suffix):
             continue
-        signature = form.resolve(suffix)
+        signature = form.resolve(suffix, results)
         if _count(signature.results) == results and _count(signature.operands) == operands:
             return Shape(form, signature, _template(spelling, signature))
     return None
@@ -94,10 +101,14 @@ def _count(items: Sequence[Item]) -> int:
 def _template(spelling: Spelling, signature: Signature) -> str:
     destinations = ""
     for item in signature.results:
+        if not item.is_written:
+            continue
         separator = "" if not destinations else "|" if item.bar else ", "
         destinations += separator + _item_template(item)
     items = [destinations] if destinations else []
-    items.extend(map(_item_template, signature.operands))
+    items.extend(
+        _item_template(item) for item in signature.operands if item.is_written and not item.tied
+    )
     items.extend(text.replace("%", "%%") for text in spelling.fixed_operands)
     head = spelling.mnemonic
     return f"{head} {', '.join(items)};" if items else f"{head};"

@@ -7,11 +7,16 @@ A signature is written as in the PTX manual, destinations first::
     b32|pred = b32, b32      shfl: a second destination behind a bar
     m* = []                  ld: a vector as long as the suffix says (.v4, .x4), and an address
     f32{4} = b32!{4}, ...    mma: four registers in braces; `!` takes no literal
+    b32{n/2} = &b32{n/2}, b64!     wgmma: half of the N of the shape m64nNkK; `&` is tied, see below
+    b32{..} = &b32{..}       wgmma.fence: any number of registers, which PTX does not name
     [shared], [global], #4|8|16    cp.async: addresses in fixed spaces, a literal of three values
 
 Register words: ``t t0 t1 ..`` a type of the suffix, ``w`` twice as wide as ``t``, ``m`` (``m0`` ..)
 like ``t`` but 8 and 16-bit types may sit in a wider register, ``n`` (``n0`` ..) the same for 8-bit
 types only, or the name of a type.
+
+A tied operand is in the register of a result, which PTX names once, as what is read and written:
+the first results are those of the tied operands, in order.
 """
 
 from __future__ import annotations
@@ -69,13 +74,16 @@ class Item(Value):
     """One operand of an instruction as it is written.
 
     Registers, vectors and addresses have slots (an address has one, its base). An immediate has
-    the set of values it may take (None: any).
+    the set of values it may take (None: any). A tied operand is in the registers of results, and
+    ``is_written`` says whether PTX names the item at all.
     """
 
     kind: ItemKind
     slots: tuple[Slot, ...] = ()
     values: range | tuple[int, ...] | None = None
     bar: bool = False
+    tied: bool = False
+    is_written: bool = True
 
 
 @record
@@ -111,10 +119,19 @@ _LENGTHS = ("v2", "v4", "v8", "x1", "x2", "x4")
 """Qualifiers that say how many registers a vector has."""
 
 _ITEM = re.compile(
-    r"(?P<word>[a-z]\w*)(?P<only>!)?(?P<vector>\*|\{\d+\})?"
+    r"(?P<tied>&)?(?P<word>[a-z]\w*)(?P<only>!)?(?P<vector>\*|\{(?:\d+|n/\d|\.\.)\})?"
     r"|\[(?P<space>[a-z:]*)\]"
     r"|#(?P<values>[-\d.|]*)"
 )
+
+_COLUMNS = re.compile(r"m\d+n(\d+)k\d+")
+"""The N of a shape."""
+
+TIED = "&"
+"""Marks operands that are in the registers of results."""
+
+ANY_NUMBER = "{..}"
+"""Marks the registers of which there may be any number."""
 
 
 def split_signature(text: str) -> tuple[list[tuple[str, bool]], list[str]]:
@@ -134,17 +151,24 @@ def _words(text: str) -> list[str]:
 
 
 @cache
-def resolve_signature(text: str, suffix: str) -> Signature:
-    """Fill the types, vector length and state space of a suffix into a signature."""
+def resolve_signature(text: str, suffix: str, many: int = 0) -> Signature:
+    """Fill the types, vector length and state space of a suffix into a signature.
+
+    ``many`` is how many registers there are where there may be any number; without any the item
+    is missing.
+    """
     parts = tuple(suffix.split("."))
     results, operands = split_signature(text)
+    if not many:
+        results = [(word, bar) for word, bar in results if not word.endswith(ANY_NUMBER)]
+        operands = [word for word in operands if not word.endswith(ANY_NUMBER)]
     return Signature(
-        tuple(_resolve_item(word, parts, bar) for word, bar in results),
-        tuple(_resolve_item(word, parts, False) for word in operands),
+        tuple(_resolve_item(word, parts, bar, many) for word, bar in results),
+        tuple(_resolve_item(word, parts, False, many) for word in operands),
     )
 
 
-def _resolve_item(word: str, parts: tuple[str, ...], bar: bool) -> Item:
+def _resolve_item(word: str, parts: tuple[str, ...], bar: bool, many: int) -> Item:
     match = _ITEM.fullmatch(word)
     assert match is not None, f"malformed signature item {word!r}"
     if match["values"] is not None:
@@ -158,11 +182,25 @@ def _resolve_item(word: str, parts: tuple[str, ...], bar: bool) -> Item:
     if vector is None:
         return Item(ItemKind.REGISTER, (slot,), bar=bar)
     if vector != "*":
-        return Item(ItemKind.VECTOR, (slot,) * int(vector[1:-1]))
+        count = _count(vector[1:-1], parts, many)
+        written = vector != ANY_NUMBER
+        return Item(
+            ItemKind.VECTOR, (slot,) * count, tied=match["tied"] is not None, is_written=written
+        )
     length = _vector_length(parts)
     if length is None:
         return Item(ItemKind.REGISTER, (slot,))
     return Item(ItemKind.VECTOR, (slot,) * length)
+
+
+def _count(text: str, parts: tuple[str, ...], many: int) -> int:
+    """The number of registers that the text in braces stands for."""
+    if text == "..":
+        return many
+    if not text.startswith("n/"):
+        return int(text)
+    columns = next(int(m[1]) for m in map(_COLUMNS.fullmatch, parts) if m is not None)
+    return columns // int(text[2:])
 
 
 def _immediate_values(text: str) -> range | tuple[int, ...] | None:

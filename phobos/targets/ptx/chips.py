@@ -97,6 +97,8 @@ class Chip:
     """fence.acquire and fence.release by themselves."""
     has_double_mma_m16: bool = False
     """mma m16n8 of f64."""
+    has_wgmma: bool = False
+    """wgmma: asynchronous products of a warpgroup on tiles in shared memory."""
     has_256bit_access: bool = False
     """Global loads and stores of 32 bytes."""
     has_three_input_minmax: bool = False
@@ -106,6 +108,15 @@ class Chip:
     def number(self) -> int:
         """The compute capability as one number: 80 for sm_80."""
         return int(self.name.removeprefix("sm_").rstrip("af"))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether only GPUs of the very same compute capability run code for it: sm_90a."""
+        return self.name.endswith("a")
+
+    def runs_on(self, capability: int) -> bool:
+        """Whether a GPU of this compute capability (e.g. 90) runs code for the chip."""
+        return self.number == capability if self.is_exact else self.number <= capability
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -205,6 +216,17 @@ _ROWS = (
         **_HOPPER,
     ),
     Chip(
+        name="sm_90a",
+        ptx_floor=(8, 0),
+        ptx_version=(8, 0),
+        max_threads_per_sm=2048,
+        max_blocks_per_sm=32,
+        shared_per_sm=228 * _KIB,
+        max_dynamic_shared=227 * _KIB,
+        **_HOPPER,
+        has_wgmma=True,
+    ),
+    Chip(
         name="sm_120",
         ptx_floor=(8, 7),
         ptx_version=(8, 7),
@@ -217,7 +239,7 @@ _ROWS = (
 )
 
 CHIPS: dict[str, Chip] = {record.name: record for record in _ROWS}
-"""The supported chips by name, oldest first."""
+"""The supported chips by name, oldest first; a chip with a letter follows the one without."""
 
 
 def chip(name: str) -> Chip:
@@ -233,6 +255,9 @@ def chip(name: str) -> Chip:
 
 
 def newest_chip_for(capability: int) -> Chip | None:
-    """The newest chip whose code a GPU of this compute capability (e.g. 90) runs, or None."""
-    runnable = [record for record in CHIPS.values() if record.number <= capability]
+    """The newest chip whose code a GPU of this compute capability (e.g. 90) runs, or None.
+
+    Of sm_90 and sm_90a the latter counts as newer.
+    """
+    runnable = [record for record in CHIPS.values() if record.runs_on(capability)]
     return runnable[-1] if runnable else None

@@ -1,4 +1,4 @@
-"""Which values may share a register, so that block arguments need no moves.
+"""Which values may share a register, so that block arguments and tied operands need no moves.
 
 A loop that adds up carries its sum as an argument of its block; the printer would copy the new sum
 into the old one's register on the way back. Values that are never alive at the same time can have
@@ -9,9 +9,11 @@ one register from the start, and the copy disappears::
       cond_bra %p, ^loop(%next)          @%p1 bra $L_loop;
 
 ptxas would find that out itself; this is for readers, and for the emulator, which runs every
-instruction. Two values interfere if one is alive where the other is made. Liveness is computed for
-block arguments and what is passed to them only, and classes of values are merged smaller into
-larger, so the cost is small and close to linear.
+instruction. It matters for a tied operand, which is in the register of a result: a move of an
+accumulator between two products of a warpgroup makes the second wait for the first. So ties come
+before block arguments. Two values interfere if one is alive where the other is made. Liveness is
+computed for these values only, and classes of values are merged smaller into larger, so the cost
+is small and close to linear.
 """
 
 from __future__ import annotations
@@ -25,10 +27,16 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from phobos.dialects.ptx.control import BraOp, CondBraOp
 from phobos.dialects.ptx.instruction import Instruction
 
-_ENTRY = -1
-"""The position at which the arguments of a block are made; instructions follow, two apart."""
+_ENTRY = -2
+"""The position at which the arguments of a block are made; instructions follow at 0, 4, ...
 
-_BEFORE = -2
+An instruction reads at its position and makes its results one behind it. What it does first, such
+as the moves for tied operands, it does one before it.
+"""
+
+_STEP = 4
+
+_BEFORE = -3
 """Where what is alive at the beginning of a block was made: before it."""
 
 
@@ -42,7 +50,8 @@ def coalesce(blocks: Iterable[Block]) -> dict[int, SSAValue]:
     Keys are the identities of the values.
     """
     blocks = list(blocks)
-    pairs = [pair for block in blocks for pair in _copies(block)]
+    pairs: list[tuple[SSAValue, SSAValue]] = [pair for block in blocks for pair in _ties(block)]
+    pairs += [pair for block in blocks for pair in _copies(block)]
     if not pairs:
         return {}
     liveness = _Liveness(blocks)
@@ -51,8 +60,8 @@ def coalesce(blocks: Iterable[Block]) -> dict[int, SSAValue]:
         for value in pair:
             if id(value) not in classes:
                 classes[id(value)] = _Class(value, liveness.ranges(value))
-    for argument, value in pairs:
-        left, right = classes[id(argument)], classes[id(value)]
+    for target, value in pairs:
+        left, right = classes[id(target)], classes[id(value)]
         if left is right:
             continue
         if len(left.members) < len(right.members):
@@ -91,6 +100,18 @@ def _overlap(left: Range, right: Range) -> bool:
     return left[0] <= right[0] < left[1] or right[0] <= left[0] < right[1] or left[0] == right[0]
 
 
+def _ties(block: Block) -> Iterable[tuple[SSAValue, SSAValue]]:
+    """The results of a block that an operand in a register is tied to, and that operand."""
+    for op in block.ops:
+        if not getattr(op, "has_ties", False):
+            continue
+        assert isinstance(op, Instruction)
+        for operand, result in op.ties:
+            value = op.operands[operand]
+            if isinstance(value, BlockArgument) or isinstance(value.owner, Instruction):
+                yield op.results[result], value
+
+
 def _copies(block: Block) -> Iterable[tuple[BlockArgument, SSAValue]]:
     """The arguments that the branch at the end of a block sets from registers."""
     branch = block.last_op
@@ -116,12 +137,17 @@ class _Liveness:
     def __init__(self, blocks: Iterable[Block]) -> None:
         self._positions: dict[int, int] = {}
         self._predecessors: dict[Block, list[Block]] = defaultdict(list)
+        self._ties: dict[int, frozenset[int]] = {}
+        """The tied operands of an operation, by its identity."""
         for block in blocks:
             position = 0
             op = block.first_op
             while op is not None:
                 self._positions[id(op)] = position
-                position += 2
+                if getattr(op, "has_ties", False):
+                    assert isinstance(op, Instruction)
+                    self._ties[id(op)] = frozenset(operand for operand, _ in op.ties)
+                position += _STEP
                 op = op.next_op
             for successor in block.last_op.successors if block.last_op else ():
                 self._predecessors[successor].append(block)
@@ -133,7 +159,10 @@ class _Liveness:
         for use in value.uses:
             block = use.operation.parent
             assert block is not None
-            position = self._positions[id(use.operation)]
+            key = id(use.operation)
+            position = self._positions[key]
+            if use.index in self._ties.get(key, ()):
+                position -= 1
             last_use[block] = max(position, last_use.get(block, position))
         live_out: set[Block] = set()
         entered: set[Block] = set()
@@ -160,6 +189,7 @@ class _Liveness:
         if isinstance(owner, Block):
             return owner, _ENTRY
         assert owner.parent is not None
-        # A guarded instruction gets its alternatives first, before it reads its operands.
-        is_early = "guard" in owner.properties
+        # A guarded instruction gets its alternatives first, before it reads its operands, and a
+        # tied one what it is tied to.
+        is_early = "guard" in owner.properties or bool(self._ties.get(id(owner)))
         return owner.parent, self._positions[id(owner)] + (-1 if is_early else 1)

@@ -15,8 +15,13 @@ MAX_PARAMETER_BYTES = 32764
 
 
 def chips_with(form: Form) -> tuple[Chip, ...]:
-    """The supported chips that have a form."""
-    return tuple(chip for chip in CHIPS.values() if chip.has(form.needs))
+    """The supported chips that have a form.
+
+    What sm_90 has sm_90a has, too, and does not say so again.
+    """
+    owners = [chip for chip in CHIPS.values() if chip.has(form.needs)]
+    plain = {chip.number for chip in owners if not chip.is_exact}
+    return tuple(chip for chip in owners if not chip.is_exact or chip.number not in plain)
 
 
 def mma_shapes(chip: Chip) -> tuple[MmaShape, ...]:

@@ -122,13 +122,16 @@ class _Files:
 class _Line:
     """How to write all instructions of one spelling."""
 
-    __slots__ = ("literals", "order", "template")
+    __slots__ = ("literals", "order", "template", "ties", "written")
 
     def __init__(self, shape: Shape, *, guarded: bool) -> None:
         self.template = ("\t@%s " if guarded else "\t") + shape.template
         self.literals = shape.literals
         self.order = None if shape.is_plain and not guarded else _text_order(shape)
         """Where the texts of the line come from; None: all operands in order."""
+        self.ties = shape.ties
+        self.written = all(item.is_written for item in shape.signature.results)
+        """Whether the line names the results."""
 
 
 def _text_order(shape: Shape) -> tuple[tuple[int | None, str | None], ...]:
@@ -144,7 +147,8 @@ def _text_order(shape: Shape) -> tuple[tuple[int | None, str | None], ...]:
             order.append((None, None))
             continue
         offset = next(offsets) if item.kind is ItemKind.ADDRESS else None
-        order.extend((position, offset) for position in range(index, index + len(item.slots)))
+        if item.is_written and not item.tied:
+            order.extend((position, offset) for position in range(index, index + len(item.slots)))
         index += len(item.slots)
     return tuple(order)
 
@@ -322,6 +326,9 @@ class _EntryPrinter:
                 name = table.get(id(value))
                 texts.append(name if type(name) is str else names.operand(value, literal))
         else:
+            if line.ties:
+                self._tie(op, line.ties, texts)
+                texts = texts if line.written else []
             if "guard" in properties:
                 texts.insert(0, self._guard(op, texts))
             self._operands(op, order, line.literals, texts)
@@ -363,6 +370,19 @@ class _EntryPrinter:
             if offset_name is not None and offset_name in properties:
                 text = f"{text}+{properties[offset_name].data}"  # pyright: ignore[reportAttributeAccessIssue]
             texts.append(text)
+
+    def _tie(
+        self, op: Instruction, ties: Sequence[tuple[int, int]], results: Sequence[str]
+    ) -> None:
+        """Move the tied operands to the registers of their results, where they are not there."""
+        copies: list[Copy[RegisterType]] = []
+        for operand, result in ties:
+            value = op.operands[operand]
+            source = self._source(value)
+            if source != results[result]:
+                assert isinstance(value.type, RegisterType)
+                copies.append((results[result], source, value.type))
+        self._move(copies)
 
     def _guard(self, op: Instruction, results: Sequence[str]) -> str:
         """The text of the guard; gives the results their values for the case that it is off."""

@@ -29,7 +29,7 @@ def test_the_chip_is_chosen_by_option_environment_gpu_and_default(
 ) -> None:
     assert resolve_chip(None) == ("sm_80", ChipSource.DEFAULT)
     monkeypatch.setattr(detect, "gpu_capability", lambda: 90)
-    assert resolve_chip(None) == ("sm_90", ChipSource.GPU)
+    assert resolve_chip(None) == ("sm_90a", ChipSource.GPU)
     monkeypatch.setenv("PHOBOS_CHIP", "sm_75")
     assert resolve_chip(None) == ("sm_75", ChipSource.ENVIRONMENT)
     assert resolve_chip("sm_120") == ("sm_120", ChipSource.OPTION)
@@ -37,7 +37,7 @@ def test_the_chip_is_chosen_by_option_environment_gpu_and_default(
 
 @pytest.mark.parametrize(
     ("capability", "chip"),
-    [(75, "sm_75"), (87, "sm_86"), (100, "sm_90"), (121, "sm_120"), (70, "sm_80")],
+    [(75, "sm_75"), (87, "sm_86"), (90, "sm_90a"), (100, "sm_90"), (121, "sm_120"), (70, "sm_80")],
 )
 @pytest.mark.usefixtures("no_gpu")
 def test_a_gpu_gets_the_newest_chip_that_it_runs(

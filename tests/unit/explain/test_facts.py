@@ -24,9 +24,9 @@ from phobos.explain.records import Explanation, Kernel
 from phobos.explain.text import explanation_text
 from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.runtime.inputs import make_inputs
-from phobos.targets.ptx.chips import CHIPS
 from phobos.transforms.infer_uniformity import InferUniformityPass
 from tests.support.cases import run_case
+from tests.support.chips import PLAIN_CHIPS
 from tests.support.example_cases import ALL, EXAMPLES, Example
 
 PROGRAMS = sorted([*EXAMPLES.glob("*.ph"), *(EXAMPLES.parent / "phobos/kernels").glob("*.ph")])
@@ -57,7 +57,7 @@ ACCESS = re.compile(
 
 
 @pytest.mark.parametrize(
-    ("program", "chip"), list(zip(PROGRAMS, cycle(CHIPS), strict=False)), ids=_name
+    ("program", "chip"), list(zip(PROGRAMS, cycle(PLAIN_CHIPS), strict=False)), ids=_name
 )
 def test_every_access_of_the_ptx_is_told_at_its_line(program: Path, chip: str) -> None:
     compilation, explanation = explained(program.read_text(), chip=chip)

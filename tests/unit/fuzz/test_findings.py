@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from phobos.frontend import ast, parse
+from tests.support.chips import PLAIN_CHIPS
 from tools.fuzz.generator.inputs import make_array, make_number
-from tools.fuzz.generator.programs import CHIPS, Case
+from tools.fuzz.generator.programs import Case
 from tools.fuzz.runner import Verdict, judge
 
 
@@ -149,7 +150,7 @@ kernel k(x: tensor<f32>[32], y: tensor<u32>[32], o: tensor<f32>[32], p: tensor<b
 
 
 @pytest.mark.parametrize("name", FINDINGS)
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", PLAIN_CHIPS)
 def test_finding(name: str, chip: str) -> None:
     finding = FINDINGS[name]
     outcome = judge(Case(3, finding.source, _arguments(finding), finding.grid, chip, index_bits=32))

@@ -8,8 +8,8 @@ import pytest
 import phobos
 from phobos.explain.sass import DISASSEMBLER, disassemble
 from phobos.targets.ptx.assembler import assemble
-from phobos.targets.ptx.chips import CHIPS
 from phobos.targets.ptx.cuda_tools import find_cuda_tool
+from tests.support.chips import PLAIN_CHIPS
 from tests.support.ptxas import needs_ptxas
 
 CONDITIONS = {
@@ -54,7 +54,7 @@ KERNELS = ("in_a_loop", *CONDITIONS)
 
 @needs_ptxas
 @pytest.mark.skipif(find_cuda_tool(DISASSEMBLER) is None, reason="needs nvdisasm")
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", PLAIN_CHIPS)
 def test_ptxas_looks_at_the_operand(chip: str) -> None:
     module = phobos.compile(SOURCE, chip=chip, cache=False)
     listed = disassemble(assemble(module.ptx, chip).cubin)

@@ -18,7 +18,7 @@ from phobos.runtime.cuda_device import CudaDevice
 from phobos.runtime.device import choose_device
 from phobos.runtime.module import Module
 from phobos.targets.ptx.contract import KernelContract
-from tests.support.fake_cuda import CUresult, FakeCuda, Slots
+from tests.support.fake_cuda import CUdevice_attribute, CUresult, FakeCuda, Slots
 from tests.support.launching import SAXPY, SAXPY_PTX, contract_of
 
 
@@ -168,6 +168,22 @@ def test_a_chip_newer_than_the_gpu_is_refused(cuda: FakeCuda) -> None:
     with pytest.raises(PhobosError, match=r"compiled for sm_120, and this GPU has .* 9\.0"):
         module(chip="sm_120")["saxpy"](*arrays(), 2.0, device="cuda")
     assert cuda.loads == 0
+
+
+def test_a_chip_with_a_letter_is_refused_by_newer_gpus(cuda: FakeCuda) -> None:
+    cuda.attributes[CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = 12
+    said = (
+        r"compiled for sm_90a, which only compute capability 9\.0 runs, and this GPU has .* 12\.0"
+    )
+    with pytest.raises(PhobosError, match=said) as caught:
+        module(chip="sm_90a")["saxpy"](*arrays(), 2.0, device="cuda")
+    assert "with `--chip sm_120`" in str(caught.value)
+    assert cuda.loads == 0
+
+
+def test_a_chip_with_a_letter_runs_on_its_gpu(cuda: FakeCuda) -> None:
+    module(chip="sm_90a")["saxpy"](*arrays(), 2.0, device="cuda")
+    assert cuda.loads == 1
 
 
 def test_dynamic_shared_memory_raises_the_ceiling(cuda: FakeCuda) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 
 from phobos.frontend import parse
 from phobos.frontend.printer import print_program
+from phobos.targets.ptx import chips
 from tools.fuzz.generator.inputs import make_array
 from tools.fuzz.generator.statements import TileProgram
 from tools.fuzz.generator.thread_statements import ThreadProgram
 from tools.fuzz.generator.writer import Writer
 from tools.fuzz.scalars import Array
 
-CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+CHIPS = tuple(chips.CHIPS)
 _FLAGS = ("@dynshared", "@pipeline(1)", "@swizzle", "@registers")
 """Attributes that change how a kernel does what it does."""
 _THREADS = (32, 32, 64, 64, 96, 128, 33, 48, 7)
