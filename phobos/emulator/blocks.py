@@ -17,6 +17,7 @@ import numpy.typing as npt
 from phobos.emulator.decode import Operands, Reader, Step
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.types import Selection
+from phobos.emulator.warpgroup import WARPGROUP
 from phobos.emulator.wave import WARP, Wave, warp_bits
 
 if TYPE_CHECKING:
@@ -49,9 +50,14 @@ class Block:
 
 
 class Gate(ABC):
-    """Holds threads at an instruction until those it needs have come."""
+    """Holds threads at an instruction until those it needs have come.
+
+    `members` says in words which threads those are; they lie in one run of `width` threads.
+    """
 
     operands: Operands
+    members = "lanes of its warp"
+    width = WARP
 
     @abstractmethod
     def split(self, wave: Wave, sel: Selection) -> tuple[Selection, npt.NDArray[np.intp] | None]:
@@ -89,3 +95,26 @@ class WarpGate(Gate):
         if ready.all():
             return sel, None
         return threads[ready], threads[~ready]
+
+
+class WarpgroupGate(Gate):
+    """Waits for all threads of the warpgroup that have not exited."""
+
+    members = "threads of its warpgroup"
+    width = WARPGROUP
+
+    def __init__(self, operands: Operands) -> None:
+        self.operands = operands
+
+    def split(self, wave: Wave, sel: Selection) -> tuple[Selection, npt.NDArray[np.intp] | None]:
+        """See `Gate`."""
+        if sel is None:
+            return None, None
+        mine = wave.warpgroup[sel]
+        count = int(wave.warpgroup[-1]) + 1
+        here = np.bincount(mine, minlength=count)
+        needed = np.bincount(wave.warpgroup[wave.alive], minlength=count)
+        ready = (here == needed)[mine]
+        if ready.all():
+            return sel, None
+        return sel[ready], sel[~ready]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phobos.emulator.barriers import BarrierSite
-from phobos.emulator.blocks import Gate, Onward, Terminator, WarpGate
+from phobos.emulator.blocks import Gate, Onward, Terminator, WarpGate, WarpgroupGate
 from phobos.emulator.decode import Operands, Reader
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.types import PRED, U32, Selection, Value, scalar
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CONTROL = frozenset({"bra", "brx", "ret", "exit", "trap", "brkpt", "call"})
 _MASK_OPERANDS: Mapping[str, int] = {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "elect": 1}
-_WHOLE_WARP = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})
+_WHOLE_WARP = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "wgmma"})
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ def is_barrier(instruction: Instruction) -> bool:
 def is_warp_barrier(instruction: Instruction) -> bool:
     """Whether an instruction is `bar.warp.sync`."""
     return instruction.opcode == "bar" and instruction.suffix[:1] == ("warp",)
+
+
+def is_warpgroup_product(instruction: Instruction) -> bool:
+    """Whether the four warps of a warpgroup execute an instruction together."""
+    return instruction.opcode == "wgmma" and instruction.suffix[:1] == ("mma_async",)
 
 
 def is_control(instruction: Instruction) -> bool:
@@ -66,6 +71,8 @@ def gate_of(ops: Operands) -> Gate | None:
         return WarpGate(ops, ops.read(0, U32))
     if is_barrier(instruction):
         return WarpGate(ops) if _is_aligned(instruction) else None
+    if is_warpgroup_product(instruction):
+        return WarpgroupGate(ops)
     if instruction.opcode in _WHOLE_WARP:
         return WarpGate(ops)
     index = _MASK_OPERANDS.get(instruction.opcode)

@@ -43,6 +43,7 @@ _FAMILIES = (
     "matrix_memory",
     "copy",
     "wmma",
+    "warpgroup",
 )
 for _family in _FAMILIES:
     importlib.import_module(f"phobos.emulator.instructions.{_family}")

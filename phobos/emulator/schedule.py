@@ -20,6 +20,7 @@ from phobos.emulator.calls import ReturnBlocks
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.profiling.counts import Profile
 from phobos.emulator.types import Selection, Value
+from phobos.emulator.warpgroup import WARPGROUP
 from phobos.emulator.wave import WARP, Wave
 
 _LOOK_EVERY = 64
@@ -88,13 +89,21 @@ class Scheduler:
         self._picture: list[Value | None] | None = None
         self._gangs = [_Gang({0: wave.everyone})]
         self._gang_of: npt.NDArray[np.intp] | None = None
+        # Warps can only meet at a gate if they are in one gang.
+        self._keeps_warpgroups = any(
+            block.gate is not None and block.gate.width == WARPGROUP for block in blocks
+        )
         if generator is not None and wave.size > WARP:
             self._deal(generator)
 
     def _deal(self, generator: np.random.Generator) -> None:
         count = int(generator.integers(2, _MOST_GANGS + 1))
-        of_warp = generator.integers(0, count, self.wave.size // WARP)
-        self._gang_of = np.repeat(of_warp, WARP)
+        if self._keeps_warpgroups:
+            of_group = generator.integers(0, count, int(self.wave.warpgroup[-1]) + 1)
+            self._gang_of = of_group[self.wave.warpgroup]
+        else:
+            of_warp = generator.integers(0, count, self.wave.size // WARP)
+            self._gang_of = np.repeat(of_warp, WARP)
         everyone = self.wave.selected(self.wave.everyone)
         members = [everyone[self._gang_of[everyone] == gang] for gang in range(count)]
         self._gangs = [
@@ -246,21 +255,25 @@ class Scheduler:
         held = (item for gang in self._gangs for item in gang.parked.items())
         number, threads = next(held)
         thread = int(threads[0])
-        operands = self._blocks[number].operands
-        warp = thread // WARP
-        mates = np.arange(warp * WARP, (warp + 1) * WARP)
-        missing = [int(t) for t in mates if self.wave.alive[t] and t not in threads]
+        operands, gate = self._blocks[number].operands, self._blocks[number].gate
+        assert gate is not None
+        padded, own = self.wave.geometry.padded, thread % self.wave.geometry.padded
+        first = thread - own % gate.width
+        mates = range(first, min(first + gate.width, thread - own + padded))
+        missing = [t for t in mates if self.wave.alive[t] and t not in threads]
         notes, who = [], ""
         if missing:
-            lane = missing[0] % WARP
-            who = f"; lane {lane} is elsewhere"
+            number_in = missing[0] - first
+            name = f"lane {number_in % WARP}"
+            if gate.width > WARP:
+                name += f" of its warp {number_in // WARP}"
+            who = f"; {name} is elsewhere"
             notes = self._whereabouts(missing[0])
         operands.report(
             FindingKind.DIVERGENCE,
             self.wave,
             thread,
-            f"waits at `{operands.instruction.mnemonic}` for lanes of its warp that never come"
-            f"{who}",
+            f"waits at `{operands.instruction.mnemonic}` for {gate.members} that never come{who}",
             notes=tuple(notes),
         )
 

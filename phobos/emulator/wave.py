@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from phobos.emulator.asynchronous import AsyncCopies
 from phobos.emulator.types import Selection, Value, scalar
+from phobos.emulator.warpgroup import WARP, WARPGROUP, WarpgroupProducts
 
 if TYPE_CHECKING:
     from phobos.emulator.memory.spaces import Memories
     from phobos.emulator.monitor import Monitor
 
-WARP = 32
 _POISON = {
     1: np.bool_(False),
     8: np.uint8(0xA5),
@@ -107,6 +107,7 @@ class Wave:
             None if geometry.padded == geometry.threads else np.flatnonzero(self.exists)
         )
         self.copies = AsyncCopies(self, generator)
+        self.products = WarpgroupProducts(self, generator)
         self.memory_version = 0
         self.clock = 0
         self._carry = scalar(np.bool_(False))
@@ -127,6 +128,14 @@ class Wave:
     def in_cta(self) -> npt.NDArray[np.intp]:
         """The number of every thread in its CTA."""
         return self.indices % self.geometry.padded
+
+    @cached_property
+    def warpgroup(self) -> npt.NDArray[np.intp]:
+        """The warpgroup of every thread, counted through the wave; the last of a CTA may lack
+        warps.
+        """
+        per_cta = -(-self.geometry.padded // WARPGROUP)
+        return self.slot * per_cta + self.in_cta // WARPGROUP
 
     def selected(self, selection: Selection) -> npt.NDArray[np.intp]:
         """The thread numbers of a selection."""

@@ -25,7 +25,9 @@ from phobos.targets.ptx.parse.records import (
     Vector,
 )
 
-_NOT_CARRIED = frozenset({"ld", "ldu", "atom", "shfl", "ldmatrix", "mma", "wmma", "setp", "call"})
+_NOT_CARRIED = frozenset(
+    {"ld", "ldu", "atom", "shfl", "ldmatrix", "mma", "wmma", "wgmma", "setp", "call"}
+)
 """Instructions whose result is no function of an index in the sense of this check."""
 
 

@@ -149,12 +149,23 @@ def _hint(ops: Operands) -> Step:
 @decodes("fence", "membar")
 def _fence(ops: Operands) -> Step:
     """The emulator's memory is always up to date; only the race check cares for fences."""
+    if ops.instruction.suffix[:2] == ("proxy", "async"):
+        return _proxy_fence(ops)
 
     def step(wave: Wave, sel: Selection) -> None:
         if wave.monitor is not None:
             wave.monitor.fence(wave, sel)
 
     return step
+
+
+def _proxy_fence(ops: Operands) -> Step:
+    """`fence.proxy.async`: orders ordinary accesses before asynchronous ones, not threads."""
+    ops.expect_count(0)
+    space = ops.instruction.suffix[2:]
+    if space not in ((), ("global",), ("shared::cta",), ("shared::cluster",)):
+        ops.refuse("takes .global, .shared::cta or .shared::cluster")
+    return do_nothing
 
 
 @decodes("createpolicy")

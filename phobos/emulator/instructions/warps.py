@@ -10,6 +10,7 @@ import numpy.typing as npt
 from phobos.emulator.decode import Operands, Reader, Writer
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.types import Selection
+from phobos.emulator.warpgroup import WARPGROUP
 from phobos.emulator.wave import WARP, Wave
 
 
@@ -42,4 +43,30 @@ def check_whole_warps(ops: Operands, wave: Wave, sel: Selection) -> None:
         wave,
         int(mates[0]),
         f"executes `{ops.instruction.mnemonic}` without lane {int(missing[0]) % WARP} of its warp",
+    )
+
+
+def check_whole_warpgroups(ops: Operands, wave: Wave, sel: Selection) -> npt.NDArray[np.intp]:
+    """The selected threads, shaped [warpgroup, 128]; raises unless all warpgroups are whole."""
+    threads = wave.selected(sel)
+    size = wave.geometry.padded
+    if len(threads) % WARPGROUP == 0:
+        groups = threads.reshape(-1, WARPGROUP)
+        starts, ends = groups[:, 0], groups[:, -1]
+        aligned = (starts % size % WARPGROUP == 0) & (ends - starts == WARPGROUP - 1)
+        if (aligned & (starts // size == ends // size)).all():
+            return groups
+    counts = np.bincount(wave.warpgroup[threads])
+    group = int(np.argmax((counts > 0) & (counts < WARPGROUP)))
+    mine = threads[wave.warpgroup[threads] == group]
+    absent = np.setdiff1d(np.arange(WARPGROUP), mine % size % WARPGROUP)
+    warps, lanes = np.unique(absent // WARP, return_counts=True)
+    warp, lane = int(warps[0]), int(absent[0]) % WARP
+    who = f"warp {warp}" if lanes[0] == WARP else f"lane {lane} of warp {warp}"
+    ops.report(
+        FindingKind.DIVERGENCE,
+        wave,
+        int(mine[0]),
+        f"executes `{ops.instruction.mnemonic}` without {who} of its warpgroup",
+        help="a warpgroup is four whole warps of a CTA, the first a multiple of four",
     )

@@ -121,13 +121,20 @@ class Space(ABC):
 
         `values` are the elements that a plain store is about to write.
         """
+        store, index = self.examine(wave, sel, address, access)
+        if wave.monitor is not None:
+            wave.monitor.access(wave, sel, self, store, index, access, values)
+        return store, index
+
+    def examine(
+        self, wave: Wave, sel: Selection, address: Value, access: Access
+    ) -> tuple[ByteStore, Value]:
+        """Like `open`, but the monitor does not hear of the access."""
         store, index = self.locate(wave, sel, address, access)
         if store.shadow is not None and (access.is_read or wave.copies.are_pending):
             marks = store.marked(index, access.unit, access.count)
             if marks is not None:
                 self._check_marks(wave, sel, address, access, store, index, marks)
-        if wave.monitor is not None:
-            wave.monitor.access(wave, sel, self, store, index, access, values)
         return store, index
 
     def _check_marks(

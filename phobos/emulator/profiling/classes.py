@@ -30,7 +30,7 @@ _BY_OPCODE: Mapping[str, InstructionClass] = {
     **dict.fromkeys(
         ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt"), InstructionClass.SPECIAL
     ),
-    **dict.fromkeys(("mma", "wmma", "wgmma"), InstructionClass.TENSOR),
+    **dict.fromkeys(("mma", "wmma"), InstructionClass.TENSOR),
     "cvt": InstructionClass.CONVERT,
     **dict.fromkeys(("mov", "selp", "slct", "cvta", "prmt"), InstructionClass.MOVE),
     **dict.fromkeys(("ldmatrix", "stmatrix"), InstructionClass.SHARED),
@@ -51,6 +51,9 @@ _MEMORY = frozenset({"ld", "ldu", "st", "prefetch", "cp"})
 
 def class_of(instruction: Instruction) -> InstructionClass:
     """The class of an instruction. Generic addressing counts as global."""
+    if instruction.opcode == "wgmma":
+        is_product = instruction.suffix[:1] == ("mma_async",)
+        return InstructionClass.TENSOR if is_product else InstructionClass.BARRIER
     found = _BY_OPCODE.get(instruction.opcode)
     if found is not None:
         return found

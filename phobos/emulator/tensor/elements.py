@@ -55,9 +55,8 @@ def unpack(registers: npt.NDArray, kind: str) -> npt.NDArray:
     if kind == "f32":
         return registers.view(np.float32).astype(np.float64)
     if kind == "tf32":
-        # The multiplier does not see the low 13 bits.
-        return (registers & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
-    return _numbers(_fields(registers, ELEMENT_BITS[kind]), kind)
+        return numbers(registers, kind)
+    return numbers(_fields(registers, ELEMENT_BITS[kind]), kind)
 
 
 def _fields(registers: npt.NDArray, bits: int) -> npt.NDArray:
@@ -66,7 +65,16 @@ def _fields(registers: npt.NDArray, bits: int) -> npt.NDArray:
     return fields.reshape(*registers.shape[:2], -1)
 
 
-def _numbers(fields: npt.NDArray, kind: str) -> npt.NDArray:
+def numbers(fields: npt.NDArray, kind: str) -> npt.NDArray:
+    """What the bit patterns of elements stand for: float64, or int64 for integers.
+
+    Args:
+        fields: Patterns in unsigned integers, of 32 bits for tf32.
+        kind: A type of factors of at least 4 bits that is no f64.
+    """
+    if kind == "tf32":
+        # The multiplier does not see the low 13 bits.
+        return (fields & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
     if kind in ("f16", "bf16"):
         return half_to_single(fields.astype(np.uint16), kind).astype(np.float64)
     if kind in SMALL_FLOATS:

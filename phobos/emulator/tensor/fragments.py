@@ -6,7 +6,7 @@ lies in register i / p. Then
 
     A (16 x K):  row = g + 8 * (i / p % 2),  k = p * q + i % p + 4 * p * (i / p / 2)
     B (K x 8):   column = g,                 k = p * q + i % p + 4 * p * (i / p)
-    C (16 x 8):  row = g + 8 * (i / 2),      column = 2 * q + i % 2
+    C (16 x 8):  row = g + 8 * (i / 2 % 2),  column = 2 * q + i % 2 + 8 * (i / 4)
 
 and with 8 rows A is placed as B is, and C has one row. For m16n8k16 in f16, lane 5 (g = 1, q = 1)
 holds in its first register A[1, 2] and A[1, 3], in its second A[9, 2] and A[9, 3].
@@ -72,10 +72,12 @@ def fragment_b(columns: int, depth: int, per_register: int) -> Fragment:
 
 
 def fragment_c(rows: int, columns: int = 8) -> Fragment:
-    """The fragment of C and D for shapes with 8 or 16 rows and 8 columns."""
+    """The fragment of C and D for shapes with 8 or 16 rows, and columns in blocks of 8."""
     element = np.arange(rows * columns // LANES)[None, :]
+    in_block = rows // 4
+    row = _GROUP + 8 * (element % in_block // 2)
     return Fragment(
-        rows, columns, _GROUP + 8 * (element // 2), 2 * _QUAD + element % 2 + 0 * _GROUP
+        rows, columns, row, 8 * (element // in_block) + 2 * _QUAD + element % 2 + 0 * _GROUP
     )
 
 

@@ -26,8 +26,8 @@ Matrices = npt.NDArray
 _KEPT_BITS = 25
 _SINGLE_OVERFLOW = 2.0**128
 _ZERO_EXPONENT = -4000
-_WARPS_AT_ONCE = 64
-"""Warps whose products are held in memory at the same time: about a megabyte an array."""
+_AT_ONCE = 1 << 17
+"""Products that are held in memory at the same time: a megabyte an array."""
 
 
 def _exponents(values: Matrices) -> npt.NDArray[np.int64]:
@@ -50,8 +50,9 @@ def multiply_floats(a: Matrices, b: Matrices, c: Matrices, accumulator: str) -> 
         accumulator: `f32` or `f16`.
     """
     result = np.empty_like(c)
-    for start in range(0, len(a), _WARPS_AT_ONCE):
-        part = slice(start, start + _WARPS_AT_ONCE)
+    count = max(1, _AT_ONCE // (a.shape[1] * a.shape[2] * b.shape[2]))
+    for start in range(0, len(a), count):
+        part = slice(start, start + count)
         result[part] = _block(a[part], b[part], c[part], accumulator)
     return result
 
