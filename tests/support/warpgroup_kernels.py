@@ -85,7 +85,7 @@ class Placement:
         if self.is_k_major and self.width:
             panel, inside = divmod(step * STEP_BYTES, self.width)
             return panel * self.rows * self.width + inside
-        return int(self.offset(np.zeros(1, int), np.full(1, k))[0])
+        return int(self.offset(np.array([0]), np.array([k]))[0])
 
     def descriptor(self, base: int, step: int = 0) -> int:
         """The descriptor of a step of K for a tile at `base`."""
@@ -103,7 +103,7 @@ class Placement:
     def image(self, matrix: npt.NDArray) -> npt.NDArray[np.uint8]:
         """The bytes of the tile for a matrix [row, k]; 0xA5 where it has no element."""
         found = np.full(self.size, 0xA5, np.uint8)
-        row, k = np.indices(matrix.shape)
+        row, k = (np.arange(matrix.shape[0])[:, None], np.arange(matrix.shape[1]))
         raw = np.ascontiguousarray(matrix).view(np.uint8).reshape(*matrix.shape, self.bytes)
         found[self.offset(row, k)[..., None] + np.arange(self.bytes)] = raw
         return found
