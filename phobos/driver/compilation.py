@@ -307,7 +307,11 @@ class _Run:
                     group="fallback",
                 )
                 for kernel, stores in assembled.spills.items()
-            )
+            ),
+            *(
+                Diagnostic.warning(f"ptxas says: {remark}", group="fallback")
+                for remark in assembled.remarks
+            ),
         )
         self.result.levels[Level.CUBIN] = assembled.cubin
         if self.explainer is not None:

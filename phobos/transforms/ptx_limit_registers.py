@@ -44,7 +44,7 @@ RESERVE = 6
 GROUP = "fallback"
 _FOR_ADDRESSES = 1
 """The least that it takes to get at memory, beside the values that are kept."""
-_MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp)
+_MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp, ptx.WgmmaMmaAsyncOp)
 
 
 class PtxLimitRegistersPass(ModulePass):

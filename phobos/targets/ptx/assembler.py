@@ -38,6 +38,12 @@ class Assembled:
         )
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the warnings say, each once: without where in the PTX."""
+        said = (_HEAD.sub("", _LINE.sub("", line)).strip() for line in self.warnings)
+        return tuple(dict.fromkeys(said))
+
+    @property
     def spills(self) -> dict[str, int]:
         """By kernel, the bytes that each thread spills to memory; empty where `-v` was not given.
 
@@ -50,6 +56,8 @@ class Assembled:
 _SPILLS = re.compile(
     r"Function properties for (\S+)\s+\d+ bytes stack frame, (\d+) bytes spill stores"
 )
+_HEAD = re.compile(r"^ptxas\s+(?:info|warning)?\s*:\s*|^ptxas \S+; (?:info|warning)\s*:\s*")
+_LINE = re.compile(r"(?: in around|, ) ?line \d+")
 _STATISTICS = (
     "bytes gmem",
     "Compiling entry function",

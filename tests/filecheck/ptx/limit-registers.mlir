@@ -15,6 +15,14 @@ ptx.module @m sm_80 {
   ptx.entry @unknown(p: u32) {
     ptx.ret
   }
+  // Products fill the registers anyway; those of a warpgroup, too.
+  // CHECK: ptx.entry @product(p: u64) {{attributes|[{]}}
+  ptx.entry @product(p: u64) attributes {phobos.threads = 128 : i64} {
+    %x = ptx.param u64 0
+    %a = ptx.imm 0 : b32
+    %b, %c = ptx.wgmma.mma_async sync.aligned.m64n8k16.f16.f16.f16 {%a, %a}, %x, %x, 0, 1, 1, 0, 0
+    ptx.ret
+  }
   // With launch bounds it is the number of CTAs.
   // CHECK: ptx.entry @bounded(p: u32) maxntid 1024 minnctapersm 2
   ptx.entry @bounded(p: u32) maxntid 1024 attributes {phobos.threads = 1024 : i64} {

@@ -93,6 +93,22 @@ def test_statistics_are_no_warnings() -> None:
         "ptxas kernel.ptx, line 7; warning : something\n"
     )
     assert [line[-9:] for line in Assembled(b"", log).warnings] == ["' ignored", "something"]
+    assert Assembled(b"", log).remarks == (
+        "(C7508) Potential Performance Loss: 'setmaxnreg' ignored",
+        "something",
+    )
+
+
+def test_a_remark_on_many_lines_is_one() -> None:
+    lines = "".join(
+        f"ptxas info    : (C7517) warpgroup.wait is injected in around line {line} by compiler\n"
+        for line in (7, 12)
+    )
+    log = f"{lines}ptxas warning : Too many\n"
+    assert Assembled(b"", log).remarks == (
+        "(C7517) warpgroup.wait is injected by compiler",
+        "Too many",
+    )
 
 
 def test_spills_are_found_in_the_statistics() -> None:

@@ -13,11 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
 
-from phobos.diagnostics import PhobosError
+from phobos.diagnostics import PhobosError, Severity
 from phobos.driver.compilation import compile_text
 from phobos.driver.levels import Level
 from phobos.driver.options import CompileOptions
 from phobos.pipeline import default_pipeline
+from phobos.targets.ptx.assembler import Assembled
 from tests.support.programs import SAXPY, UNKNOWN_NAME
 from tests.support.ptxas import needs_ptxas
 
@@ -69,6 +70,17 @@ kernel k(x: tensor<f32>[N], out: tensor<f32>[N]) {
         re.search(r"ptxas spills \d+ bytes of each thread of `k` to memory", one.message)
         for one in result.diagnostics
     )
+
+
+def test_what_ptxas_remarks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = "ptxas info    : (C7511) Potential Performance Loss: serialized in the function 'k'\n"
+    monkeypatch.setattr(
+        "phobos.targets.ptx.assembler.assemble", lambda *_: Assembled(b"machine code", 2 * log)
+    )
+    result = compile_text(SAXPY, "saxpy.ph", OPTIONS, levels={Level.CUBIN})
+    (told,) = result.diagnostics
+    assert told.message.startswith("ptxas says: (C7511) Potential Performance Loss: serialized in")
+    assert (told.severity, told.group) == (Severity.WARNING, "fallback")
 
 
 def test_every_pass_is_timed() -> None:

@@ -13,8 +13,10 @@ from phobos.dialects.ptx import B32, InstructionBuilder
 from phobos.dialects.ptx.forms import Form
 from phobos.dialects.ptx.instruction import Effect, Instruction
 from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES, WgmmaShape
+from phobos.explain.sass import DISASSEMBLER, disassemble
 from phobos.targets.ptx import printer
 from phobos.targets.ptx.assembler import assemble
+from phobos.targets.ptx.cuda_tools import find_cuda_tool
 from phobos.targets.ptx.parse import parse_ptx
 from phobos.targets.ptx.parse.records import Immediate, Register, Vector
 from phobos.targets.ptx.printer import print_module
@@ -70,6 +72,30 @@ def test_ptxas_takes_every_row_as_it_is(index: int, a_in_registers: bool) -> Non
     assert assemble(text, "sm_90a").warnings == ()
     # The zeros that the sums begin with are the only moves.
     assert len(re.findall(r"\tmov\.", text)) == row.accumulator_registers(n)
+
+
+@needs_ptxas
+def test_ptxas_remarks_on_sums_that_are_touched_before_the_wait() -> None:
+    text = _module(WGMMA_SHAPES[0], 8, a_in_registers=False)
+    (product,) = re.findall(r"\twgmma\.mma_async.*\n", text)
+    (first,) = re.findall(r"\{(%r\d+),", product)
+    touched = f"{product}\tadd.f32 {first}, {first}, {first};\n{product}"
+    remarks = assemble(text.replace(product, touched), "sm_90a", ("-v",)).remarks
+    assert any("warpgroup.wait is injected" in remark for remark in remarks)
+    assert len(remarks) == len(set(remarks))
+
+
+@needs_ptxas
+@pytest.mark.skipif(find_cuda_tool(DISASSEMBLER) is None, reason="needs nvdisasm")
+@pytest.mark.parametrize(
+    ("types", "opcode"),
+    [("f16 f16 f32", "HGMMA"), ("e4m3 e5m2 f16", "QGMMA"), ("s8 s8 s32", "IGMMA")],
+)
+def test_machine_code_has_them_by_name(types: str, opcode: str) -> None:
+    (row,) = (r for r in WGMMA_SHAPES if f"{r.a} {r.b} {r.accumulator}" == types)
+    listed = disassemble(assemble(_module(row, 64, a_in_registers=False), "sm_90a").cubin)
+    assert isinstance(listed, dict)
+    assert dict(listed["k"][0].kinds)[opcode] == 1
 
 
 @needs_ptxas
