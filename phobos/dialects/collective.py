@@ -230,6 +230,22 @@ class BarrierOp(IRDLOperation):
         super().__init__()
 
 
+@irdl_op_definition
+class ProxyFenceOp(IRDLOperation):
+    """Shows what this thread wrote to shared memory to products that read it by themselves.
+
+    They see it behind the next barrier.
+    """
+
+    name = "collective.proxy_fence"
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
 def identity_is_all_ones(kind: ReduceKind) -> bool:
     """Whether the fold's neutral element has every bit set (`and`, `all`, `umin`)."""
     return kind in (ReduceKind.AND, ReduceKind.ALL, ReduceKind.UMIN)
@@ -242,6 +258,6 @@ def result_type(kind: ReduceKind, operand: Attribute) -> Attribute:
 
 Collective = Dialect(
     "collective",
-    [ReduceOp, ScanOp, ShuffleOp, BallotOp, BarrierOp, *ATOMICS],
+    [ReduceOp, ScanOp, ShuffleOp, BallotOp, BarrierOp, ProxyFenceOp, *ATOMICS],
     [AtomicKindAttr, ScopeAttr, ReduceKindAttr, ShuffleModeAttr],
 )

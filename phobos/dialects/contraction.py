@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, Data, SSAValue
+from xdsl.ir import Attribute, Data, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -75,14 +75,18 @@ OPERAND_FORMS: dict[str, OperandForm] = {
 """The operands that an `Instruction` can name."""
 
 
+WGMMA = "wgmma"
+"""The name of the instruction that a warpgroup executes and that reads shared memory by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """What a contraction is made of, and how warps share the result tile.
 
-    `name` is `fma` (multiply-adds of single elements), `mma` or `wmma`; `shape` is (M, N, K) of one
-    instruction, or what one thread holds side by side for `fma` with K = 1; `a` and `b` name the
-    operands (`OPERAND_FORMS`), `accumulator` is the PTX type of the sum; `warps` the warps along
-    M and N.
+    `name` is `fma` (multiply-adds of single elements), `mma`, `wmma` or `wgmma`; `shape` is
+    (M, N, K) of one instruction, or what one thread holds side by side for `fma` with K = 1; `a`
+    and `b` name the operands (`OPERAND_FORMS`), `accumulator` is the PTX type of the sum; `warps`
+    the warps along M and N.
     """
 
     name: str
@@ -99,7 +103,9 @@ class Instruction:
         return f"{self.name} m{m}n{n}k{k} {operands} {self.accumulator} warps {along_m}x{along_n}"
 
 
-_TEXT = re.compile(r"(fma|mma|wmma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+) warps (\d+)x(\d+)")
+_TEXT = re.compile(
+    r"(fma|mma|wmma|wgmma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+) warps (\d+)x(\d+)"
+)
 
 
 @irdl_attr_definition
@@ -157,7 +163,9 @@ class DotOp(IRDLOperation):
     Bytes are signed unless an operand is marked `unsigned`; the two 8-bit floats mix.
     Axes before the last two count the products of a stack. `a` and `b` are tiles, or shared
     buffers of the same shape (rounded up to powers of two); `c` is a tile, or a vector of `wmma`
-    fragments. The sum runs over K in ascending order of the instruction's steps.
+    fragments. The sum runs over K in ascending order of the instruction's steps. With `in_flight`
+    the product of a `wgmma` is only started: buffers that it reads and the registers of its sum are
+    in use until a `tile.await_products`.
     """
 
     name = "tile.dot"
@@ -169,10 +177,11 @@ class DotOp(IRDLOperation):
     instruction = opt_prop_def(InstructionAttr)
     unsigned_a = opt_prop_def(UnitAttr)
     unsigned_b = opt_prop_def(UnitAttr)
+    in_flight = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect())
     assembly_format = (
         "$a (`unsigned` $unsigned_a^)? `,` $b (`unsigned` $unsigned_b^)? `,` $c"
-        " (`using` $instruction^)? attr-dict"
+        " (`using` $instruction^)? (`in_flight` $in_flight^)? attr-dict"
         " `:` type($a) `,` type($b) `,` type($c) `->` type($result)"
     )
 
@@ -201,6 +210,16 @@ class DotOp(IRDLOperation):
         bytes_only = self.unsigned_a is not None or self.unsigned_b is not None
         if bytes_only and element != i8:
             raise VerifyException(f"tile.dot: only bytes can be unsigned, not {element}")
+        by_wgmma = self.instruction is not None and self.instruction.data.name == WGMMA
+        if self.in_flight is not None and not by_wgmma:
+            raise VerifyException("tile.dot: only a product by wgmma can be in flight")
+
+
+def by_warpgroups(op: Operation) -> bool:
+    """Whether an op is a product that warpgroups make, which read shared memory by themselves."""
+    return (
+        isinstance(op, DotOp) and op.instruction is not None and op.instruction.data.name == WGMMA
+    )
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

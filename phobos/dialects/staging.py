@@ -6,6 +6,7 @@
       as tensor<64x32xf16, #D> : memref<?x?xf16>, memref<64x32xf16, #L, #tile.shared>
     tile.async_commit
     tile.async_wait 1
+    %sum = tile.await_products 1 of %d : tensor<64x64xf32, #L> -> tensor<64x64xf32, #L>
 
 Part of the `tile` dialect.
 """
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     MemRefType,
+    TensorType,
     UnitAttr,
     i64,
 )
@@ -147,7 +149,36 @@ class NextStageOp(IRDLOperation):
         super().__init__()
 
 
-STAGING = (StageOp, AsyncCopyOp, AsyncCommitOp, AsyncWaitOp, NextStageOp)
+@irdl_op_definition
+class AwaitProductsOp(IRDLOperation):
+    """Waits until at most `pending` of the warpgroup's products in flight are still running.
+
+    Gives the sum that it waits for: with `pending` 0 it is there, else it is still in flight, but
+    what older products read may be overwritten.
+    """
+
+    name = "tile.await_products"
+
+    value = operand_def(TensorType)
+    pending = prop_def(IntegerAttr.constr(i64))
+    result = result_def(TensorType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$pending `of` $value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, pending: int):
+        super().__init__(
+            operands=[value],
+            result_types=[value.type],
+            properties={"pending": IntegerAttr(pending, i64)},
+        )
+
+    def verify_(self) -> None:
+        """Refuses a result of another type."""
+        if self.value.type != self.result.type:
+            raise VerifyException(f"{self.name}: {self.value.type} and {self.result.type} differ")
+
+
+STAGING = (StageOp, AsyncCopyOp, AsyncCommitOp, AsyncWaitOp, NextStageOp, AwaitProductsOp)
 """The ops of this file, for the dialect."""
 
 

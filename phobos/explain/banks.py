@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType
 from xdsl.ir import SSAValue
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import DotOp
+from phobos.dialects.contraction import WGMMA, DotOp
 from phobos.explain.records import Banks
 from phobos.layout.contraction import drop_units
 from phobos.layout.exchange import best_access
@@ -56,9 +56,12 @@ def buffer_cost(op: tile.LoadOp | tile.StoreOp) -> BufferCost:
 
 
 def operand_cost(op: DotOp, threads: int) -> BufferCost:
-    """What the operands of a product that are in shared memory cost; nothing known of `wmma`."""
+    """What the operands of a product that are in shared memory cost.
+
+    Nothing is known of what `wmma` does, and `wgmma` reads its swizzles without a conflict.
+    """
     found = BufferCost()
-    if op.instruction is None or op.instruction.data.name == "wmma":
+    if op.instruction is None or op.instruction.data.name in ("wmma", WGMMA):
         return found
     layouts = contraction_of(op, threads)
     by_matrix = op.instruction.data.name == "mma"

@@ -15,11 +15,12 @@ from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
+from phobos.dialects.contraction import OPERAND_FORMS, WGMMA, DotOp, Instruction
 from phobos.explain.places import Places, order_of
 from phobos.explain.records import Contraction, Pipelining, Place
 from phobos.ir.locations import location_of
 from phobos.layout.build import REGISTER, WARP, ceil_pow2
+from phobos.layout.fragments import WARPGROUP_WARPS
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip
 from phobos.transforms.contraction_forms import element_name as element_name_of
@@ -29,7 +30,7 @@ from phobos.transforms.select_contraction import choose
 _Spot = tuple[int, int]
 
 
-_PTX_NAMES = {"mma": "mma.sync", "wmma": "wmma.mma"}
+_PTX_NAMES = {"mma": "mma.sync", "wmma": "wmma.mma", WGMMA: "wgmma.mma_async"}
 
 
 def _spot(op: Operation) -> _Spot | None:
@@ -89,7 +90,9 @@ def plans(kernel: gpu.FuncOp, target: Chip, places: Places) -> dict[_Spot, Pipel
             if plan.staged and not staged & {dot.a, dot.b}:
                 found[spot] = _beside_copies(plan, place)
             else:
-                found[spot] = Pipelining(str(plan.form), plan.stages, place, plan.reason)
+                found[spot] = Pipelining(
+                    str(plan.form), plan.stages, place, plan.reason, plan.overlap
+                )
     return found
 
 
@@ -138,7 +141,8 @@ def _contraction(
     else:
         step_m, step_n, step_k = made_of.shape
         name = f"{_PTX_NAMES[made_of.name]} m{step_m}n{step_n}k{step_k}"
-        along_m = -(-ceil_pow2(m) // (warps[0] * step_m))
+        rows = step_m // (WARPGROUP_WARPS if made_of.name == WGMMA else 1)
+        along_m = -(-ceil_pow2(m) // (warps[0] * rows))
         along_n = -(-ceil_pow2(n) // (warps[1] * step_n))
         count = along_m * along_n * -(-ceil_pow2(k) // step_k) * _stacked(op.result)
         # An operand in parts is multiplied part by part, but for the two small ones.

@@ -180,6 +180,8 @@ class Pipelining(Value):
     stages: int
     place: Place | None
     reason: str
+    overlap: int = 0
+    """Products of earlier iterations that run on when one starts."""
 
 
 @record

@@ -166,7 +166,7 @@ def _pipelining(one: Pipelining) -> str:
     where = "" if one.place is None else f" in the loop of line {one.place.line}"
     match one.form:
         case "copies":
-            ahead = one.stages - 1
+            ahead = one.stages - 1 - one.overlap
             return (
                 f"loads run {_count(ahead, 'step')} ahead{where}: cp.async, {one.stages} stages "
                 f"({one.reason})"

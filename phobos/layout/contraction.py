@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from phobos.layout.algebra import permute_bits
 from phobos.layout.build import LANE, LANE_BITS, OFFSET, REGISTER, WARP, ceil_pow2, cover, log2
-from phobos.layout.fragments import mma_a, mma_b, mma_c
+from phobos.layout.fragments import WARPGROUP_WARPS, mma_a, mma_b, mma_c, wgmma_a, wgmma_c
 from phobos.layout.linear import LinearLayout
 
 MAX_PIECE_VECTOR = 4
@@ -111,6 +111,65 @@ def wmma_contraction(
         b=cover(start(piece_k, piece_n), (k, n), [(1, along_n), (None, along_m)], (0, 1)),
         c=cover(wmma_piece(piece_m, piece_n), (m, n), [(1, along_n), (0, along_m)]),
     )
+
+
+@lru_cache(maxsize=256)
+def wgmma_contraction(
+    sizes: tuple[int, int, int],
+    shape: tuple[int, int, int],
+    packed: int,
+    warps: tuple[int, int],
+) -> Contraction:
+    """Layouts for `wgmma` of `shape` (M = 64, N, K): of A as registers hold it, of C.
+
+    The four warps of a warpgroup are one below the other. B is only read from shared memory: its
+    layout says where each piece starts.
+
+    >>> layouts = wgmma_contraction((128, 32, 32), (64, 32, 16), 2, (8, 1))
+    >>> str(layouts.c).split(" lane")[0], str(layouts.c).split(" warp")[1]
+    ('register=[[0, 1], [8, 0], [0, 8], [0, 16]]', '=[[16, 0], [32, 0], [64, 0]] -> [128, 32]')
+    >>> str(layouts.b).split(" lane")[0]
+    'register=[[16, 0]]'
+    """
+    (m, n, k), (_, piece_n, piece_k) = sizes, shape
+    groups = _across_groups(warps)
+    whole_a = [(None, groups[1][1]), groups[0]]
+    return Contraction(
+        a=cover(wgmma_a(piece_k, packed), (m, k), whole_a),
+        b=_piece_starts((piece_k, piece_n), (k, n), [groups[1], (None, groups[0][1])]),
+        c=cover(wgmma_c(piece_n), (m, n), [groups[1], groups[0]]),
+    )
+
+
+def _across_groups(warps: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The axis and the number of warpgroups along M and along N."""
+    return (0, warps[0] // WARPGROUP_WARPS), (1, warps[1])
+
+
+def wgmma_starts(
+    sizes: tuple[int, int], shape: tuple[int, int, int], warps: tuple[int, int]
+) -> LinearLayout:
+    """Where the pieces of A, (M, K), start that a warpgroup reads from shared memory.
+
+    >>> str(wgmma_starts((128, 32), (64, 32, 16), (8, 1))).replace("[0, 0], ", "")
+    'register=[[0, 16]] lane=[[0, 0]] warp=[[64, 0]] -> [128, 32]'
+    """
+    rows, _, depth = shape
+    (_, along_m), (_, along_n) = _across_groups(warps)
+    return _piece_starts((rows, depth), sizes, [(None, along_n), (0, along_m)])
+
+
+def _piece_starts(
+    piece: tuple[int, int], sizes: tuple[int, int], groups: Sequence[tuple[int | None, int]]
+) -> LinearLayout:
+    """Where pieces start: the same place for all threads of a warpgroup."""
+    nowhere = (0, 0)
+    start = {
+        REGISTER: [],
+        LANE: [nowhere] * LANE_BITS,
+        WARP: [nowhere] * log2(WARPGROUP_WARPS),
+    }
+    return cover(LinearLayout.from_bases(start, piece), sizes, groups)
 
 
 def wmma_piece(m: int, n: int) -> LinearLayout:
@@ -273,6 +332,13 @@ def flat(layout: LinearLayout) -> LinearLayout:
     """The layout of one matrix: without the axes before the last two."""
     bases = {name: [v[-2:] for v in layout.bases(name)] for name in layout.in_names}
     return LinearLayout.from_bases(bases, layout.shape[-2:])
+
+
+def add_units(layout: LinearLayout, count: int) -> LinearLayout:
+    """A layout with so many axes of extent 1 in front: what `drop_units` drops."""
+    units = (0,) * count
+    bases = {name: [(*units, *v) for v in layout.bases(name)] for name in layout.in_names}
+    return LinearLayout.from_bases(bases, (*(1,) * count, *layout.shape))
 
 
 def drop_units(layout: LinearLayout) -> LinearLayout:

@@ -38,7 +38,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
+from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction, by_warpgroups
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.scanning import ScanOp
 from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
@@ -53,6 +53,7 @@ from phobos.layout.contraction import (
     batched,
     fma_contraction,
     mma_contraction,
+    wgmma_contraction,
     wmma_contraction,
 )
 from phobos.layout.fragments import REGISTER_BITS
@@ -287,6 +288,9 @@ def contraction_of(op: DotOp, threads: int, depth: int | None = None) -> Contrac
         case "mma":
             packed = operand_packing(chosen)
             layouts = mma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
+        case "wgmma":
+            packed = operand_packing(chosen)
+            layouts = wgmma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
         case "wmma":
             layouts = wmma_contraction((m, n, k), chosen.shape, chosen.warps)
         case _:
@@ -387,7 +391,7 @@ def _bridge_dot(op: DotOp, wanted: Contraction) -> None:
     """
     if not loads_operands(op):
         bridge_operand(op, wanted.a, 0)
-        bridge_operand(op, wanted.b, 1)
+        bridge_operand(op, wanted.b, 1, always=by_warpgroups(op))
     bridge_operand(op, wanted.c, 2)
     bridge_result(op, wanted.c)
 
@@ -402,10 +406,12 @@ def _loop_depth(op: Operation) -> int:
     return depth
 
 
-def bridge_operand(op: Operation, wanted: LinearLayout, position: int = 0) -> None:
+def bridge_operand(
+    op: Operation, wanted: LinearLayout, position: int = 0, *, always: bool = False
+) -> None:
     """Converts an op's operand if its class chose another layout than the op needs."""
     value = op.operands[position]
-    if _layout(value) == wanted:
+    if _layout(value) == wanted and not always:
         return
     assert isinstance(value.type, TensorType)
     convert = tile.ConvertLayoutOp(value, with_layout(value.type, wanted))

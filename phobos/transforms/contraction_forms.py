@@ -24,9 +24,12 @@ from xdsl.ir import Attribute
 
 from phobos.dialects.contraction import OPERAND_FORMS
 from phobos.dialects.ptx.matrix import MMA_SHAPES, WMMA_SHAPES, MmaShape, WmmaShape
+from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES
 from phobos.layout import fragments
+from phobos.layout.fragments import WARPGROUP_WARPS
+from phobos.layout.warpgroup import LEAST_ROW_BYTES
 from phobos.record import Record, record
-from phobos.targets.ptx.chips import Chip
+from phobos.targets.ptx.chips import WARP_LANES, Chip
 
 
 @record
@@ -48,6 +51,10 @@ ASKED: dict[str, Form] = {
     "tf32x3": Form("tf32x3", "tf32x3"),
 }
 """What `@tensorcore(..)` names, empty without brackets -> what f32 operands are multiplied as."""
+
+SYNC = "sync"
+"""The form of `@tensorcore` that asks for `mma.sync`."""
+WARPGROUP_THREADS = WARPGROUP_WARPS * WARP_LANES
 
 WMMA = "wmma"
 """The form of `@tensorcore` that loads operands by `wmma`; alone, or in front of another form."""
@@ -112,6 +119,57 @@ def _rows(a: str, b: str, accumulator: str) -> tuple[MmaShape, ...]:
     rows = [row for row in MMA_SHAPES if (row.a, row.b, row.accumulator) == (a, b, accumulator)]
     there = [row for row in rows if (row.m, row.n, row.k) in known]
     return tuple(sorted(there, key=lambda row: (row.k, row.m), reverse=True))
+
+
+@record
+class WarpgroupPiece(Record):
+    """A `wgmma` and the warps along M and N that share a tile: each four of them a warpgroup."""
+
+    n: int
+    k: int
+    accumulator: str
+    warps: tuple[int, int]
+    m: int = WARPGROUP_ROWS
+
+
+MAX_COLUMNS = 256
+"""Of one `wgmma`."""
+MAX_SUM_REGISTERS = 128
+"""Registers of a thread that sums of a warpgroup may take, so that none is spilled."""
+_PIECE_BITS = 16
+"""Operands of this width can lie in shared memory either way."""
+
+
+def wgmma_for(
+    target: Chip, form: Form, accumulator: str, sizes: tuple[int, int, int], threads: int
+) -> WarpgroupPiece | None:
+    """How the warpgroups of a CTA share a product of these sizes, powers of two; None if not.
+
+    They share rows as long as there are 64 for each, as then each reads its own part of A.
+    """
+    m, n, depth = sizes
+    a, b = OPERAND_FORMS[form.a], OPERAND_FORMS[form.b]
+    row = next(
+        (
+            row
+            for row in WGMMA_SHAPES
+            if (row.a, row.b, row.accumulator) == (a.ptx, b.ptx, accumulator)
+        ),
+        None,
+    )
+    groups = threads // WARPGROUP_THREADS
+    if row is None or not target.has_wgmma or a.bits != _PIECE_BITS or row.k > depth:
+        return None
+    if groups * WARPGROUP_THREADS != threads or groups & (groups - 1):
+        return None
+    along_m = min(groups, m // WARPGROUP_ROWS)
+    if not along_m or n * along_m // groups * a.bits // 8 < LEAST_ROW_BYTES:
+        return None
+    if m * row.accumulator_registers(n) * 2 > MAX_SUM_REGISTERS * threads:
+        return None
+    along_n = groups // along_m
+    columns = min(MAX_COLUMNS, n // along_n)
+    return WarpgroupPiece(columns, row.k, accumulator, (WARPGROUP_WARPS * along_m, along_n))
 
 
 def wmma_for(

@@ -30,7 +30,7 @@ from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
 from phobos.dialects.collective import ReduceKind
-from phobos.dialects.contraction import DotOp
+from phobos.dialects.contraction import DotOp, Instruction, by_warpgroups
 from phobos.dialects.shaping import PartialReduceOp, ReduceOp
 from phobos.ir.kernel import kernels
 from phobos.ir.locations import error_at
@@ -43,8 +43,10 @@ from phobos.layout.exchange import SharedExchange, judge_exchange, plan_exchange
 from phobos.layout.operands import operand_buffer
 from phobos.layout.reduction import plan_reduction
 from phobos.layout.shared import row_major
+from phobos.layout.warpgroup import warpgroup_buffer
 from phobos.transforms.assign_layouts import with_layout
 
+_HALF_BYTES = 2
 _VECTOR_BITS = 2
 """Four words are one access."""
 
@@ -79,6 +81,9 @@ def _layout(value: SSAValue, op: Operation) -> LinearLayout:
 
 def _expand_conversion(op: tile.ConvertLayoutOp) -> None:
     source, target = _layout(op.value, op), _layout(op.result, op)
+    if _is_read_by_warpgroup(op):
+        _stage_operand(op, source, target)
+        return
     plan = plan_conversion(source, target)
     if plan.movement is Movement.NONE:
         op.result.replace_all_uses_with(op.value)
@@ -98,6 +103,13 @@ def _feeds_dot(op: tile.ConvertLayoutOp) -> bool:
     return len(users) == 1 and isinstance(users[0], DotOp) and users[0].c is not op.result
 
 
+def _is_read_by_warpgroup(op: tile.ConvertLayoutOp) -> bool:
+    """Whether a conversion makes the right operand of a product by `wgmma`."""
+    return _feeds_dot(op) and all(
+        use.index == 1 and by_warpgroups(use.operation) for use in op.result.uses
+    )
+
+
 def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: LinearLayout) -> None:
     """Puts an operand into a buffer that the contraction reads itself, step by step."""
     (use,) = op.result.uses
@@ -106,8 +118,14 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
     assert dot.instruction is not None
     assert isinstance(op.value.type, TensorType)
     rank, size = op.value.type.get_num_dims(), element_bytes(op.value)
-    if dot.instruction.data.name == "mma":
-        first_axis = contiguous_vector(source, rank - 2) > contiguous_vector(source, rank - 1)
+    first_axis = contiguous_vector(source, rank - 2) > contiguous_vector(source, rank - 1)
+    if by_warpgroups(dot):
+        rows, columns = source.shape[-2:]
+        buffer = warpgroup_operand(
+            dot.instruction.data, use.index, (rows, columns), size, first_axis
+        )
+        shared = stack_buffer(buffer, source.shape[:-2])
+    elif dot.instruction.data.name == "mma":
         buffer = operand_buffer(flat(source), flat(target), size, transposed=first_axis)
         shared = stack_buffer(buffer, source.shape[:-2])
     else:
@@ -122,6 +140,20 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
     dot.operands[use.index] = buffer_op.memref
     op.detach()
     op.erase()
+
+
+def warpgroup_operand(
+    made_of: Instruction, number: int, shape: tuple[int, int], size: int, first_axis: bool
+) -> LinearLayout:
+    """The buffer of an operand of `wgmma`: along the axis that the tile's vectors run along.
+
+    Elements of other than two bytes lie along K in any case.
+    """
+    k_axis = 1 - number
+    along = k_axis if size != _HALF_BYTES else int(not first_axis)
+    m, n, _ = made_of.shape
+    piece = shape[along] if along == k_axis else (m, n)[number]
+    return warpgroup_buffer(shape, along, piece, size)
 
 
 def _buffer_with(value: SSAValue, shared: LinearLayout, place: Operation) -> memref.AllocaOp | None:

@@ -15,6 +15,9 @@ the end of one iteration is ordered against the start of the next; tiles that a 
 at least their own length are apart. Point accesses of tensors, and of tiles in buffers that
 are marked `tile.points`, are the author's to order among each other, as in CUDA.
 
+What threads write for products that read shared memory by themselves (`wgmma`) is shown to
+these by a `collective.proxy_fence` in front of the barrier.
+
 Precondition: `ph-place-tiles`. Postcondition: no conflict without a barrier between.
 Cost: two visits of each op a loop level.
 """
@@ -25,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -35,7 +38,7 @@ from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, GridBarrierOp
-from phobos.dialects.contraction import DotOp
+from phobos.dialects.contraction import DotOp, by_warpgroups
 from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
 from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
 from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, NextStageOp, StageOp
@@ -57,7 +60,11 @@ class InsertBarriersPass(ModulePass):
             threads = threads_of(kernel)
             if threads > 1 and any(_accesses(inner, threads) for inner in kernel.walk()):
                 ranges = analyze_ranges(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
-                _Walker(analyze(kernel), ranges, threads).block(kernel.body.blocks[0])
+                read_by_products = _read_by_descriptor(kernel)
+                walker = _Walker(analyze(kernel), ranges, threads, read_by_products)
+                walker.block(kernel.body.blocks[0])
+                for barrier in walker.published:
+                    insert_before(barrier, [collective.ProxyFenceOp()])
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,17 @@ def _of_memory(mem: SSAValue, write: bool, element: _Place | None) -> _Access:
     assert isinstance(offset, IntegerAttr)
     low = offset.value.data
     return _Access(None, low, low + buffer_bytes(mem), write)
+
+
+def _read_by_descriptor(kernel: gpu.FuncOp) -> list[_Access]:
+    """The buffers that products read by themselves."""
+    return [
+        _of_memory(operand, write=False, element=None)
+        for op in kernel.walk()
+        if isinstance(op, DotOp) and by_warpgroups(op)
+        for operand in (op.a, op.b)
+        if tile.is_shared(operand)
+    ]
 
 
 def _of_point(mem: SSAValue, write: bool) -> _Access:
@@ -193,6 +211,10 @@ class _Walker:
     uniformity: Uniformity
     ranges: Ranges
     threads: int
+    read_by_products: Sequence[_Access] = ()
+    """What products read by themselves: threads' writes of it have to be published."""
+    published: dict[Operation, None] = field(default_factory=dict)
+    """The barriers that such writes are pending at."""
     pending: set[_Access] = field(default_factory=set)
     landing: set[_Access] = field(default_factory=set)
     """What copies and stores to later stages write, at the next wait or change of stages."""
@@ -200,7 +222,7 @@ class _Walker:
     def block(self, block: Block) -> None:
         for op in list(block.ops):
             if isinstance(op, collective.BarrierOp | GridBarrierOp):
-                self.pending = set()
+                self._pass(op)
             elif isinstance(op, AsyncWaitOp | NextStageOp):
                 self.pending.update(self.landing)
             elif not op.regions:
@@ -218,8 +240,7 @@ class _Walker:
 
     def _touch(self, op: Operation, accesses: list[_Access]) -> None:
         if any(new.conflicts(old) for new in accesses for old in self.pending):
-            insert_before(op, [collective.BarrierOp()])
-            self.pending = set()
+            self._insert(op)
         if isinstance(op, AsyncCopyOp) or _is_to_stage(op):
             # What it writes lands at the wait; until then only the earlier readers matter.
             self.landing.update(
@@ -228,13 +249,26 @@ class _Walker:
         else:
             self.pending.update(accesses)
 
+    def _insert(self, op: Operation) -> None:
+        barrier = collective.BarrierOp()
+        insert_before(op, [barrier])
+        self._pass(barrier)
+
+    def _pass(self, barrier: Operation) -> None:
+        if any(
+            access.write and access.conflicts(read)
+            for access in self.pending
+            for read in self.read_by_products
+        ):
+            self.published[barrier] = None
+        self.pending = set()
+
     def _branches(self, op: scf.IfOp) -> None:
         if any(
             new.conflicts(old) for new in _all_accesses(op, self.threads) for old in self.pending
         ):
             # Before the branch, so that it is passed on either way.
-            insert_before(op, [collective.BarrierOp()])
-            self.pending = set()
+            self._insert(op)
         before = self.pending
         after: set[_Access] = set() if op.false_region.blocks else set(before)
         for region in op.regions:

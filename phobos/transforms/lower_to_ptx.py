@@ -42,7 +42,7 @@ from phobos.transforms.loop_stages import DYNAMIC
 from phobos.transforms.lowering.addresses import shared_symbol
 from phobos.transforms.lowering.registers import Kind, kind_of
 from phobos.transforms.lowering.state import Handler, Lowering, TensorParameter
-from phobos.transforms.place_tiles import ALIGNMENT, SHARED_BYTES
+from phobos.transforms.place_tiles import ALIGNED, ALIGNMENT, SHARED_BYTES
 from phobos.transforms.ptx_limit_registers import THREADS
 
 DYNAMIC_BYTES = "phobos.dynamic_shared_bytes"
@@ -92,6 +92,7 @@ _FAMILIES = (
     "exchanges",
     "dots",
     "fragments",
+    "warpgroups",
     "math_instructions",
     "functions",
     "runs",
@@ -133,8 +134,10 @@ def lower_kernel(kernel: gpu.FuncOp, target: Chip) -> list[Operation]:
     _check_shared(kernel, target, size, dynamic=dynamic)
     if dynamic:
         entry.attributes[DYNAMIC_BYTES] = IntegerAttr(size, i64)
+    asked = kernel.attributes.get(ALIGNED)
+    alignment = asked.value.data if isinstance(asked, IntegerAttr) else ALIGNMENT
     buffer = ptx.SharedOp.make(
-        shared_symbol(kernel), 0 if dynamic else size, ALIGNMENT, is_extern=dynamic
+        shared_symbol(kernel), 0 if dynamic else size, alignment, is_extern=dynamic
     )
     buffer.location = kernel.location
     return [buffer, entry]

@@ -1,25 +1,21 @@
 """`ph-pipeline-loops`: load the tiles of later iterations while this one computes.
 
-    scf.for %k .. {                                  // copies of the first stages - 1 iterations
-      %a = tile.load %A[%m, %k]                      scf.for %k .., %stage .. {
-      tile.store %a, %buffer[..]                       tile.async_wait stages - 2
-      (barrier)                                  -->   (barrier)
-      %d = tile.dot %buffer, ..                        scf.if (iteration + stages - 1 exists) {
-    }                                                    tile.async_copy %A[%m, ..] to a free stage
-                                                       }
-                                                       tile.async_commit
-                                                       %d = tile.dot (this stage), ..
-                                                     }
+    scf.for %k .. {                                // copies for the first iterations
+      %a = tile.load %A[%m, %k]                    scf.for %k .., %stage .. {
+      tile.store %a, %buffer[..]             -->     (wait for the copies of this one)
+      %d = tile.dot %buffer, ..                      tile.async_copy %A[%m, ..] to a free stage
+    }                                                %d = tile.dot (this stage), ..
+                                                   }
 
 A load can run ahead if an operand of a contraction of the same loop is what it loads or
 computed from that, its place depends on the loop variable and on what is outside the loop, and
 the loop does not write the tensor. It is staged if its tile goes straight to a buffer that
 contractions alone read, the chip copies asynchronously, and every thread moves at least 4 bytes:
-then `stages` copies of the buffers take turns, as many as fit the shared memory, at most 4, or
-what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that `@launch`
-declares or that a multiprocessor has registers for in any case. Otherwise its tile is carried in
-registers (`load_ahead.py`): from there an iteration stores the next one's tile to another stage, if
-two of its buffer fit, or else its own.
+then `stages` copies of the buffers take turns (`copy_ahead.py`), as many as fit the shared memory,
+at most 4, or what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that
+`@launch` declares or that a multiprocessor has registers for in any case. Otherwise its tile is
+carried in registers (`load_ahead.py`): from there an iteration stores the next one's tile to
+another stage, if two of its buffer fit, or else its own.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
 each stage.
@@ -32,16 +28,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from xdsl.context import Context
-from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects import gpu, memref, scf
 from xdsl.dialects.builtin import (
     FixedBitwidthType,
     IndexType,
     IntegerAttr,
     ModuleOp,
     TensorType,
-    UnitAttr,
 )
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
@@ -50,10 +45,8 @@ from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
-from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp
 from phobos.ir.kernel import kernels, launch_bound, threads_of
 from phobos.ir.locations import location_of
-from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.layout import contiguous_vector
 from phobos.layout.build import OFFSET, REGISTER
 from phobos.layout.shared import offsets
@@ -61,9 +54,9 @@ from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip, chip
 from phobos.targets.ptx.occupancy import least_ctas, shared_for
 from phobos.transforms.assign_layouts import turned
+from phobos.transforms.copy_ahead import Staged, copy_ahead, overlap_of
 from phobos.transforms.load_ahead import Front, carry_ahead, fronts_of, stage_ahead
-from phobos.transforms.loop_stages import SharedRoom, index_ops, multi_buffer, view_of
-from phobos.transforms.place_tiles import buffer_bytes
+from phobos.transforms.loop_stages import SharedRoom, index_ops
 
 GROUP = "fallback"
 PIPELINE = "phobos.pipeline"
@@ -119,23 +112,6 @@ def _asked_stages(kernel: gpu.FuncOp) -> int | None:
     return number if number >= 1 else None
 
 
-@record
-class _Staged(Record):
-    """A load of the loop, the store of its tile, and the buffer.
-
-    `turn` is the transposition between load and store, if there is one.
-    """
-
-    load: tile.LoadOp
-    turn: TransposeOp | None
-    store: tile.StoreOp
-    buffer: memref.AllocaOp
-
-    @property
-    def bytes(self) -> int:
-        return buffer_bytes(self.buffer.memref)
-
-
 class Form(StrEnum):
     """How the loads of a loop run ahead."""
 
@@ -150,13 +126,15 @@ class Plan(Record):
 
     form: Form
     stages: int
-    staged: tuple[_Staged, ...]
+    staged: tuple[Staged, ...]
     """What is copied by the chip."""
     ahead: tuple[tile.LoadOp, ...]
     """What is loaded to registers an iteration ahead."""
     fronts: tuple[Front, ...]
     """Where `ahead` goes in two stages; without any, each iteration stores its own tile."""
     reason: str
+    overlap: int = 0
+    """Products of earlier iterations that run on when one starts."""
 
 
 def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
@@ -188,7 +166,8 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
             stages, reason = _fitting_stages(buffers, fronts, room, target, ctas)
         if stages < 2:
             return _no_pipeline(reason)
-        return Plan(Form.COPIES, stages, copied, others, fronts, reason)
+        overlap = overlap_of(loop, copied, stages)
+        return Plan(Form.COPIES, stages, copied, others, fronts, reason, overlap)
     if not target.has_cp_async:
         why = f"{target.name} has no cp.async"
     elif staged:
@@ -228,7 +207,7 @@ def _pipeline(loop: scf.ForOp, plan: Plan) -> None:
     elif plan.ahead:
         loop = carry_ahead(loop, plan.ahead)
     if plan.staged:
-        _copy_ahead(loop, plan.staged, plan.stages)
+        copy_ahead(loop, plan.staged, plan.stages, plan.overlap)
 
 
 def _loads_of_operands(loop: scf.ForOp) -> list[tile.LoadOp]:
@@ -279,9 +258,9 @@ def _reaches_product(load: tile.LoadOp, body: Block) -> bool:
     return False
 
 
-def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
+def _staged_loads(loop: scf.ForOp) -> list[Staged]:
     body = loop.body.block
-    result: list[_Staged] = []
+    result: list[Staged] = []
     for op in body.ops:
         if not isinstance(op, tile.StoreOp) or not tile.is_shared(op.mem):
             continue
@@ -297,11 +276,11 @@ def _staged_loads(loop: scf.ForOp) -> list[_Staged]:
         single = len(list(load.result.uses)) == 1
         local = load.parent is body and buffer.parent is body and not tile.is_shared(load.mem)
         if only_dots and single and local:
-            result.append(_Staged(load, turn, op, buffer))
+            result.append(Staged(load, turn, op, buffer))
     return result
 
 
-def _can_copy(staged: _Staged) -> bool:
+def _can_copy(staged: Staged) -> bool:
     """Whether each thread moves whole words between places that are neighbours on both sides.
 
     What a copy puts past the tensor's end is 0.
@@ -364,138 +343,3 @@ def _fitting_stages(
 
 def _two_stages(fronts: Sequence[Front]) -> dict[memref.AllocaOp, int]:
     return {front.buffer: 2 for front in fronts}
-
-
-# ---- asynchronous copies
-
-
-def _copy_ahead(loop: scf.ForOp, staged: Sequence[_Staged], stages: int) -> None:
-    """The rewrite of the module's docstring."""
-    body = loop.body.block
-    outside = loop.parent
-    assert outside is not None
-    head = OpBuilder(loop)
-    buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
-    place = loop.lb
-    for stage in range(stages - 1):
-        exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
-        head.put(_only_if(_copies(loop, staged, buffers, place, head.constant(stage)), exists))
-        head.put(AsyncCommitOp())
-        place = head.add(arith.AddiOp(place, loop.step))
-    ahead = _times(head, loop.step, stages - 1)
-    zero, one, count = head.constant(0), head.constant(1), head.constant(stages)
-    last = head.constant(stages - 1)
-    outside.insert_ops_before(head.ops, loop)
-
-    new_loop = carry_more(loop, [zero, last])
-    body = new_loop.body.block
-    read, write = body.args[-2], body.args[-1]
-    variable = body.args[0]
-    start = OpBuilder(new_loop)
-    start.put(AsyncWaitOp(stages - 2))
-    left = start.add(arith.SubiOp(new_loop.ub, variable))
-    exists = start.add(arith.CmpiOp(left, ahead, "sgt"))
-    later = start.add(arith.AddiOp(variable, ahead))
-    behind = _product_before_copies(body, staged)
-    copies = start if behind is None else OpBuilder(new_loop)
-    copies.put(_only_if(_copies(new_loop, staged, buffers, later, write), exists))
-    copies.put(AsyncCommitOp())
-    views = [
-        start.add(view_of(buffer, read, load.buffer))
-        for buffer, load in zip(buffers, staged, strict=True)
-    ]
-    first = body.first_op
-    assert first is not None
-    body.insert_ops_before(start.ops, first)
-    if behind is not None:
-        _put_behind(copies.ops, behind)
-    for load, view in zip(staged, views, strict=True):
-        _replace_buffer(load, view)
-    end = OpBuilder(new_loop)
-    following = [_next_stage(end, stage, one, count, zero) for stage in (read, write)]
-    extend_yield(body, end.ops, following)
-    drain = AsyncWaitOp(0)
-    drain.location = new_loop.location
-    outside.insert_op_after(drain, new_loop)
-
-
-def _product_before_copies(body: Block, staged: Sequence[_Staged]) -> DotOp | None:
-    """The contraction behind which the copies go, the first of several; None at the start.
-
-    ptxas moves no load of shared memory over a copy into it: so the first contraction has its
-    operands early, and the copies start beside what is computed between the two. A single
-    contraction is left to `ph-prefetch-fragments`.
-    """
-    first, *others = (op for op in body.ops if isinstance(op, DotOp))
-    buffers = {one.buffer.memref for one in staged}
-    reads_stage = not buffers.isdisjoint((first.a, first.b))
-    return first if others and reads_stage else None
-
-
-def _put_behind(copies: Sequence[Operation], product: DotOp) -> None:
-    """Puts copies behind a contraction that reads a stage."""
-    body = product.parent
-    assert body is not None
-    for inner in (inner for op in copies for inner in op.walk()):
-        if isinstance(inner, AsyncCopyOp):
-            # The contraction waits at a barrier that the stage's last readers have all passed.
-            inner.ordered = UnitAttr()
-    body.insert_ops_after(copies, product)
-
-
-def _copies(
-    loop: scf.ForOp,
-    staged: Sequence[_Staged],
-    buffers: Sequence[SSAValue],
-    place: SSAValue,
-    stage: SSAValue,
-) -> list[Operation]:
-    """The copies of the iteration whose loop variable is `place`, into a stage."""
-    body = staged[0].load.parent
-    assert isinstance(body, Block)
-    mapping: dict[SSAValue, SSAValue] = {body.args[0]: place}
-    ops: list[Operation] = []
-    for one, buffer in zip(staged, buffers, strict=True):
-        for op in index_ops(one.load.indices, body) or ():
-            if op.results[0] not in mapping:
-                ops.append(op.clone(value_mapper=mapping))
-        view = view_of(buffer, stage, one.buffer)
-        indices = [mapping.get(index, index) for index in one.load.indices]
-        copy = AsyncCopyOp(one.load.mem, indices, view.result, one.load.result.type)
-        for name in ("in_bounds", "vector"):
-            if name in one.load.properties:
-                copy.properties[name] = one.load.properties[name]
-        if one.turn is not None:
-            copy.transposed = UnitAttr()
-        # The copy is the load's, for reports that name its line.
-        view.location = copy.location = one.load.location
-        ops += [view, copy]
-    return ops
-
-
-def _only_if(ops: list[Operation], condition: SSAValue) -> scf.IfOp:
-    return scf.IfOp(condition, [], Region(Block([*ops, scf.YieldOp()])))
-
-
-def _times(head: OpBuilder, step: SSAValue, count: int) -> SSAValue:
-    return head.add(arith.MuliOp(step, head.constant(count)))
-
-
-def _next_stage(
-    end: OpBuilder, stage: SSAValue, one: SSAValue, count: SSAValue, zero: SSAValue
-) -> SSAValue:
-    """(stage + 1) mod count."""
-    following = end.add(arith.AddiOp(stage, one))
-    wraps = end.add(arith.CmpiOp(following, count, "eq"))
-    return end.add(arith.SelectOp(wraps, zero, following))
-
-
-def _replace_buffer(staged: _Staged, view: SSAValue) -> None:
-    """The contraction reads the stage; the load, its store and its buffer go."""
-    for op in (staged.store, staged.turn, staged.load):
-        if op is not None:
-            op.detach()
-            op.erase()
-    staged.buffer.memref.replace_all_uses_with(view)
-    staged.buffer.detach()
-    staged.buffer.erase()

@@ -8,7 +8,8 @@ Two buffers share bytes if their lives do not overlap; a buffer that is used in 
 made outside lives through the whole loop. Where all buffers together are small, as what the warps
 of a CTA tell each other is, none shares: that would save next to nothing and take a barrier, so
 that no warp writes while another still reads. Buffers are placed largest first at the lowest
-offset that is free, 128-byte aligned. The kernel gets `tile.shared_bytes`.
+offset that is free, aligned to 128 bytes, or to 1024 if `wgmma` reads them. The kernel gets
+`tile.shared_bytes`.
 
 Precondition: shared buffers are of static shape. Cost: one walk and, for n buffers, n^2
 interval comparisons.
@@ -26,13 +27,17 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
+from phobos.dialects.contraction import by_warpgroups
 from phobos.dialects.gathering import ViewOp
+from phobos.dialects.staging import StageOp
 from phobos.ir.kernel import kernels
+from phobos.layout.warpgroup import ALIGNMENT as DESCRIPTOR_ALIGNMENT
 
 OFFSET = "tile.offset"
 SHARED_BYTES = "tile.shared_bytes"
 ALIGNMENT = 128
 """Of every buffer, in bytes: what a swizzled row needs, so that its address bits are free."""
+ALIGNED = "tile.shared_alignment"
 
 
 _LITTLE = 2048
@@ -58,6 +63,7 @@ class Buffer:
     size: int
     start: int
     end: int
+    alignment: int = ALIGNMENT
     offset: int = 0
 
     def overlaps_life(self, other: Buffer) -> bool:
@@ -82,6 +88,9 @@ def _place(kernel: gpu.FuncOp) -> None:
     if not buffers:
         return
     kernel.attributes[SHARED_BYTES] = IntegerAttr(place(buffers), i64)
+    alignment = max(buffer.alignment for buffer in buffers)
+    if alignment > ALIGNMENT:
+        kernel.attributes[ALIGNED] = IntegerAttr(alignment, i64)
     for buffer in buffers:
         buffer.op.attributes[OFFSET] = IntegerAttr(buffer.offset, i64)
 
@@ -99,18 +108,18 @@ def _place_where(buffers: Sequence[Buffer], differ: Callable[[Buffer, Buffer], b
     placed: list[Buffer] = []
     for buffer in sorted(buffers, key=lambda b: (-b.size, b.start)):
         rivals = [other for other in placed if differ(other, buffer)]
-        buffer.offset = _lowest_free(rivals, buffer.size)
+        buffer.offset = _lowest_free(rivals, buffer.size, buffer.alignment)
         placed.append(buffer)
     return max((buffer.offset + buffer.size for buffer in placed), default=0)
 
 
-def _lowest_free(rivals: list[Buffer], size: int) -> int:
+def _lowest_free(rivals: list[Buffer], size: int, alignment: int) -> int:
     offset = 0
     for rival in sorted(rivals, key=lambda b: b.offset):
         if offset + size <= rival.offset:
             break
         end = rival.offset + rival.size
-        offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
+        offset = max(offset, -(-end // alignment) * alignment)
     return offset
 
 
@@ -125,19 +134,21 @@ def lives(kernel: gpu.FuncOp, number: Mapping[Operation, int]) -> list[Buffer]:
     for op in number:
         if not isinstance(op, memref.AllocaOp) or not tile.is_shared(op.memref):
             continue
-        uses = [_visible_from(user, op) for user in _users(op.memref)]
+        users = list(_users(op.memref))
+        uses = [_visible_from(user, op) for user in users]
         ends = [max(number[user], last_inside(user, number)) for user in uses]
-        buffers.append(
-            Buffer(op, buffer_bytes(op.memref), number[op], max(ends, default=number[op]))
-        )
+        has_descriptor = any(map(by_warpgroups, users))
+        alignment = DESCRIPTOR_ALIGNMENT if has_descriptor else ALIGNMENT
+        size, start = buffer_bytes(op.memref), number[op]
+        buffers.append(Buffer(op, size, start, max(ends, default=start), alignment))
     return buffers
 
 
 def _users(buffer: SSAValue) -> Iterator[Operation]:
-    """What uses a buffer, itself or through views."""
+    """What uses a buffer, itself or through views and stages."""
     for use in buffer.uses:
         yield use.operation
-        if isinstance(use.operation, ViewOp):
+        if isinstance(use.operation, ViewOp | StageOp):
             yield from _users(use.operation.result)
 
 

@@ -40,7 +40,13 @@ from xdsl.passes import ModulePass
 
 from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import elementwise, tile
-from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction, InstructionAttr
+from phobos.dialects.contraction import (
+    OPERAND_FORMS,
+    WGMMA,
+    DotOp,
+    Instruction,
+    InstructionAttr,
+)
 from phobos.dialects.ptx.matrix import MmaShape, WmmaShape
 from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
 from phobos.ir.kernel import index_bits_of, kernels, threads_of
@@ -54,12 +60,15 @@ from phobos.transforms.contraction_forms import (
     ASKED,
     NEEDED,
     SMALL_FLOATS,
+    SYNC,
     WMMA,
     Form,
+    WarpgroupPiece,
     element_name,
     forms,
     mma_for,
     operand_name,
+    wgmma_for,
     wmma_for,
 )
 
@@ -105,14 +114,14 @@ def _tell_why_not(op: DotOp, choice: Choice, told: set[Location | None]) -> None
 
 @record
 class Choice(Record):
-    """What a contraction is made of: `mma` or `wmma` with its operands and shape, or `fma`.
+    """What a contraction is made of: `wgmma`, `mma` or `wmma` with operands and shape, or `fma`.
 
     `reason` says in words why it is that.
     """
 
     name: str
     form: Form | None
-    row: MmaShape | WmmaShape | None
+    row: MmaShape | WmmaShape | WarpgroupPiece | None
     reason: str
 
 
@@ -139,6 +148,10 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
         piece = wmma_for(target, form, total, (m, n, depth))
         if piece is not None:
             return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")
+    for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
+        group = wgmma_for(target, form, total, (m, n, depth), threads)
+        if group is not None:
+            return Choice(WGMMA, form, group, _why(op, form, asked.rounding, target))
     for form in options:
         row = mma_for(target, form, total, depth)
         if row is not None:
@@ -184,7 +197,10 @@ def _select(op: DotOp, kernel: gpu.FuncOp, choice: Choice) -> None:
         return
     if form.converted is not None:
         _convert_operands(op, form.converted)
-    warps = _split(op, m, n, 1 << warp_bits, (row.m, row.n))
+    if isinstance(row, WarpgroupPiece):
+        warps = row.warps
+    else:
+        warps = _split(op, m, n, 1 << warp_bits, (row.m, row.n))
     op.instruction = InstructionAttr(
         Instruction(choice.name, (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps)
     )

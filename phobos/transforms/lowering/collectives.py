@@ -201,9 +201,14 @@ def _barrier(low: Lowering, op: Operation) -> None:
     low.build.emit_multi(ptx.BarOp, "sync", imm=0, results=())
 
 
+def _proxy_fence(low: Lowering, op: Operation) -> None:
+    low.build.emit_multi(ptx.FenceOp, "proxy.async.shared::cta", results=())
+
+
 HANDLERS: dict[type[Operation], Handler] = {
     collective.ReduceOp: _reduce,
     collective.ShuffleOp: _shuffle,
     collective.BallotOp: _ballot,
     collective.BarrierOp: _barrier,
+    collective.ProxyFenceOp: _proxy_fence,
 }

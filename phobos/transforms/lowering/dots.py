@@ -22,6 +22,7 @@ from phobos.transforms.lowering.multiply_adds import multiply_adds
 from phobos.transforms.lowering.operands import Coordinate, kind_of, places, words_of
 from phobos.transforms.lowering.registers import Share
 from phobos.transforms.lowering.state import Handler, Lowering
+from phobos.transforms.lowering.warpgroups import warpgroup_products
 
 
 def _dot(low: Lowering, op: Operation) -> None:
@@ -148,7 +149,12 @@ def _mma_suffix(instruction: Instruction) -> str:
     return f"sync.aligned.m{m}n{n}k{k}.row.col.{total}.{a}.{b}.{total}"
 
 
-_BY_NAME = {"fma": multiply_adds, "mma": _matrix_products, "wmma": fragment_products}
+_BY_NAME = {
+    "fma": multiply_adds,
+    "mma": _matrix_products,
+    "wgmma": warpgroup_products,
+    "wmma": fragment_products,
+}
 """The name of an instruction -> what lowers a contraction that is made of it."""
 
 HANDLERS: dict[type[Operation], Handler] = {DotOp: _dot}

@@ -1,0 +1,164 @@
+"""`wgmma`: products that a warpgroup starts, on tiles that the hardware reads from shared memory.
+
+An operand in a buffer is named by a descriptor: the address of the piece, and how rows follow each
+other. The address moves by a constant from one step along K to the next, and so does the
+descriptor. Accumulators stay in the registers of the sum, whose layout is that of the fragments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Operation, SSAValue
+
+from phobos.dialects import ptx, tile
+from phobos.dialects.contraction import DotOp, Instruction
+from phobos.dialects.ptx import B32
+from phobos.dialects.ptx.warpgroup import WGMMA_SHAPES, WgmmaShape
+from phobos.dialects.staging import AwaitProductsOp
+from phobos.ir.locations import error_at
+from phobos.layout import LinearLayout
+from phobos.layout.build import REGISTER
+from phobos.layout.contraction import Contraction, add_units, drop_units, wgmma_starts
+from phobos.layout.queries import register_coordinates
+from phobos.layout.text import LayoutError
+from phobos.layout.warpgroup import descriptor_of
+from phobos.transforms.lowering.operands import kind_of
+from phobos.transforms.lowering.registers import Share
+from phobos.transforms.lowering.shared_tiles import SharedAccess
+from phobos.transforms.lowering.state import Handler, Lowering
+
+Place = tuple[int, int]
+_ALIGNED = "sync.aligned"
+_ADDED, _PLUS = 1, 1
+"""Literals: the product is added to the accumulator, and no operand is negated."""
+_ADDRESS_SHIFT = 4
+"""Descriptors count addresses in units of 16 bytes."""
+_A_REGISTERS = 4
+"""Of one piece of A: 64 rows of 32 bytes over 128 threads."""
+
+
+def row_of(instruction: Instruction) -> WgmmaShape:
+    """The row of the table that an instruction is of."""
+    wanted = (instruction.a, instruction.b, instruction.accumulator)
+    return next(row for row in WGMMA_SHAPES if (row.a, row.b, row.accumulator) == wanted)
+
+
+class _Descriptors:
+    """An operand in a buffer: the descriptors of its pieces, by where these start."""
+
+    def __init__(self, low: Lowering, op: DotOp, mem: SSAValue, starts: LinearLayout, k_axis: int):
+        assert isinstance(mem.type, MemRefType)
+        kind = kind_of(low, op, mem)
+        shared = tile.shared_layout_of(mem)
+        try:
+            described = descriptor_of(drop_units(shared), k_axis, kind.bytes)
+        except LayoutError as error:
+            message = f"an operand of wgmma lies in shared memory as none can: {error}"
+            raise error_at(op, message) from error
+        self.is_turned = described.is_turned
+        self._low, self._bytes = low, kind.bytes
+        access = SharedAccess(low, mem, starts, kind)
+        self._offsets = dict(zip(_places(starts), access.registers, strict=True))
+        address = access.address(0)
+        emit = low.build.emit
+        first = emit(ptx.AddOp, "s32", address.base, address.offset)
+        units = emit(ptx.ShrOp, "u32", first, _ADDRESS_SHIFT)
+        self._first = emit(ptx.OrOp, "b32", units, described.low)
+        self._high = low.build.imm(described.high, B32)
+        self._made: dict[Place, SSAValue] = {}
+
+    def of(self, place: Place) -> SSAValue:
+        """The descriptor of the piece that starts at a place."""
+        if place not in self._made:
+            emit = self._low.build.emit
+            units = self._offsets[place] * self._bytes >> _ADDRESS_SHIFT
+            low = emit(ptx.AddOp, "s32", self._first, units) if units else self._first
+            self._made[place] = emit(ptx.PackOp, "b64", low, self._high)
+        return self._made[place]
+
+
+def _places(layout: LinearLayout) -> list[Place]:
+    return [(place[-2], place[-1]) for place in register_coordinates(layout)]
+
+
+class _Fragments:
+    """A left operand in registers, by where its pieces start."""
+
+    is_turned = False
+
+    def __init__(self, words: Sequence[SSAValue], layout: LinearLayout):
+        self._words = words
+        starts = _places(layout)[:: layout.in_size(REGISTER) * _A_REGISTERS // len(words)]
+        self._number = {place: number for number, place in enumerate(starts)}
+
+    def of(self, place: Place) -> Sequence[SSAValue]:
+        """The registers of the piece that starts at a place."""
+        first = self._number[place] * _A_REGISTERS
+        return self._words[first : first + _A_REGISTERS]
+
+
+def warpgroup_products(
+    low: Lowering, op: DotOp, instruction: Instruction, layouts: Contraction
+) -> Share:
+    """The sums of a contraction; in flight still, if the op says so."""
+    row = row_of(instruction)
+    _, columns, depth = instruction.shape
+    in_words = instruction.accumulator == "f16"
+    b = _Descriptors(low, op, op.b, layouts.b, 0)
+    if tile.is_shared(op.a):
+        m, k = layouts.a.shape[-2:]
+        one = wgmma_starts((m, k), instruction.shape, instruction.warps)
+        starts = add_units(one, layouts.a.rank - 2)
+        a = _Descriptors(low, op, op.a, starts, 1)
+    else:
+        a = _Fragments(low.words(op.a), layouts.a)
+    turns = tuple(int(one.is_turned) for one in (a, b) if isinstance(one, _Descriptors))
+    literals = (_ADDED, _PLUS, _PLUS, *(turns if row.transposable else ()))
+    totals = list(_fence(low, low.words(op.c) if in_words else low.elements(op.c)))
+    count = row.accumulator_registers(columns)
+    pieces = _places(layouts.c)[:: layouts.c.in_size(REGISTER) * count // len(totals)]
+    for step in range(0, layouts.a.shape[-1], depth):
+        for number, (m, n) in enumerate(pieces):
+            mine = slice(number * count, (number + 1) * count)
+            left = a.of((m, step))
+            totals[mine] = low.build.emit_multi(
+                ptx.WgmmaMmaAsyncOp,
+                row.suffix(columns),
+                *totals[mine],
+                *((left,) if isinstance(left, SSAValue) else left),
+                b.of((step, n)),
+                results=(B32,) * count,
+                imm=literals,
+            )
+    low.build.emit_multi(ptx.WgmmaCommitGroupOp, _ALIGNED, results=())
+    if op.in_flight is None:
+        totals = _wait(low, totals, 0)
+    return Share(words=totals) if in_words else Share(totals)
+
+
+def _fence(low: Lowering, registers: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Orders what was written to registers before the products that follow."""
+    kinds = (B32,) * len(registers)
+    return low.build.emit_multi(ptx.WgmmaFenceOp, _ALIGNED, *registers, results=kinds)
+
+
+def _wait(low: Lowering, registers: Sequence[SSAValue], pending: int) -> Sequence[SSAValue]:
+    """Waits until at most `pending` groups of products run."""
+    kinds = (B32,) * len(registers)
+    return low.build.emit_multi(
+        ptx.WgmmaWaitGroupOp, _ALIGNED, *registers, results=kinds, imm=pending
+    )
+
+
+def _await_products(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, AwaitProductsOp)
+    share, pending = low.share(op.value), op.pending.value.data
+    if share.words is not None:
+        low.set_share(op.result, Share(words=_wait(low, share.words, pending)))
+    else:
+        low.set_share(op.result, Share(_wait(low, share.elements or (), pending)))
+
+
+HANDLERS: dict[type[Operation], Handler] = {AwaitProductsOp: _await_products}

@@ -1,0 +1,121 @@
+"""Products by `wgmma` on the emulator: small integers, so that every path must be exact."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import phobos
+from phobos.targets.ptx.assembler import assemble
+from tests.support.ptxas import needs_ptxas
+from tests.unit.contraction.test_products import EXTENTS, PATHS, Case, check, source
+
+CHIP = "sm_90a"
+NAMES = ("f16", "bf16", "f16 in f16", "f8e5m2", "f32 as f16")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is not applied to this loop:phobos.PhobosWarning"),
+    pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning"),
+]
+
+
+def random_cases(count: int, seed: int = 11) -> list[Case]:
+    """Cases drawn once and for all, of tiles that warpgroups multiply."""
+    rng = random.Random(seed)
+    cases: list[Case] = []
+    for number in range(count):
+        tile = (
+            rng.choice((64, 80, 96, 112, 128)),
+            rng.choice((64, 80, 96, 112, 128)),
+            rng.choice((16, 32, 48, 64, 80)),
+        )
+        sizes = (rng.choice(EXTENTS), rng.choice(EXTENTS), rng.choice(EXTENTS))
+        threads, stages = rng.choice((128, 256, 512)), rng.randint(1, 3 if tile[2] > 64 else 5)
+        form = rng.choice(("dot", "dot_t", "t_dot"))
+        cases.append((CHIP, NAMES[number % len(NAMES)], sizes, tile, threads, stages, form))
+    return cases
+
+
+@pytest.mark.parametrize("case", random_cases(20), ids=lambda case: "-".join(map(str, case[1:3])))
+def test_products_are_exact(case: Case) -> None:
+    """Extents below a tile, odd tiles, one row, one to four warpgroups, one to five stages."""
+    chip, name, sizes, tile, threads, stages, form = case
+    text = source(PATHS[name], tile, threads, stages, form)
+    assert "wgmma.mma_async" in phobos.compile(text, chip=chip).ptx
+    check(
+        chip, name, sizes, tile, threads=threads, stages=stages, form=form,
+        checks=("bounds", "align", "init", "race"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("steps", range(6))
+def test_trip_counts_around_the_stages(steps: int, stages: int) -> None:
+    """None, one, and around what is copied ahead and what is in flight."""
+    check(CHIP, "f16", (64, 32, 16 * steps), (64, 32, 16), stages=stages)
+
+
+@pytest.mark.parametrize("form", ["dot", "dot_t", "t_dot"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_race(form: str, seed: int) -> None:
+    """Stages that products in flight read are not overwritten, in any of several schedules."""
+    check(
+        CHIP, "f16", (70, 70, 112), (64, 64, 16), threads=256, stages=4, form=form,
+        checks=("bounds", "align", "init", "race"), seed=seed,
+    )  # fmt: skip
+
+
+CHAIN = """
+@launch({threads})
+@dynshared
+@pipeline
+kernel chain(
+  Q: tensor<f16>[S, D], K: tensor<f16>[T, D], V: tensor<f16>[T, D], O: tensor<f32>[S, D]
+) {{
+  let row = ctx.block.x * {rows}
+  var acc: tile<f32>[{rows}, 64] = 0.0
+  for n in range(0, T, 32) {{
+    let s = dot_t(Q[row :+ {rows}, 0 :+ 64], K[n :+ 32, 0 :+ 64])
+    acc = 0.5 * acc + dot(f16(s * 0.25), V[n :+ 32, 0 :+ 64])
+  }}
+  O[row :+ {rows}, 0 :+ 64] = acc
+}}
+"""
+
+
+@pytest.mark.parametrize(("rows", "threads"), [(64, 128), (128, 256), (128, 128)])
+def test_a_product_of_a_product_takes_it_from_registers(rows: int, threads: int) -> None:
+    """As attention does: nothing of the scores goes through shared memory."""
+    module = phobos.compile(CHAIN.format(rows=rows, threads=threads), chip=CHIP)
+    assert "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" in module.ptx
+    assert "ldmatrix" not in module.ptx
+    rng = np.random.default_rng(2)
+    s, t = rows + 9, 75
+    q, k, v = (rng.integers(-2, 3, (size, 64)).astype(np.float16) for size in (s, t, t))
+    found = np.full((s, 64), np.nan, np.float32)
+    module["chain"](q, k, v, found, grid=(-(-s // rows), 1, 1))
+    wanted = np.zeros((s, 64))
+    for n in range(0, t, 32):
+        scores = q.astype(np.float64) @ k[n : n + 32].astype(np.float64).T
+        wanted = 0.5 * wanted + np.float16(scores * 0.25).astype(np.float64) @ v[n : n + 32]
+    np.testing.assert_array_equal(found, wanted.astype(np.float32))
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["dot", "t_dot"])
+def test_ptxas_does_not_serialize(name: str, form: str) -> None:
+    """It warns where it has to wait for each product by itself."""
+    text = source(PATHS[name], (128, 128, 64), 256, 4, form)
+    assert assemble(phobos.compile(text, chip=CHIP).ptx, CHIP).warnings == ()
+
+
+def test_who_asks_for_mma_sync_gets_it() -> None:
+    """`@tensorcore(sync)` is the instruction of all chips from sm_80 on."""
+    text = source(PATHS["f16"], (64, 64, 32), 128, 3, "dot").replace(
+        "kernel", "@tensorcore(sync)\nkernel"
+    )
+    ptx = phobos.compile(text, chip=CHIP).ptx
+    assert "mma.sync" in ptx
+    assert "wgmma" not in ptx
