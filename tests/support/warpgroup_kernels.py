@@ -264,6 +264,22 @@ class ProductKernel:
             found.append(values.astype(ELEMENTS[kind]))
         return found[0], found[1]
 
+    def wide_operands(
+        self, generator: np.random.Generator
+    ) -> tuple[npt.NDArray, npt.NDArray, npt.NDArray]:
+        """A, B and C of many magnitudes, whose sums lose bits, or of any bytes for integers."""
+        found = []
+        shapes = ((ROWS, self.depth), (self.columns, self.depth), (ROWS, self.columns))
+        for shape, kind in zip(shapes, (*self.types[1:], self.types[0]), strict=True):
+            dtype = {**ELEMENTS, "f32": np.dtype(np.float32), "s32": np.dtype(np.int32)}[kind]
+            if kind in ("s8", "u8", "s32"):
+                info = np.iinfo(dtype)
+                found.append(generator.integers(info.min, info.max, shape, dtype, endpoint=True))
+                continue
+            power = generator.integers(-4, 4, shape)
+            found.append((generator.normal(size=shape) * 2.0**power).astype(dtype))
+        return found[0], found[1], found[2]
+
     def addend(self, generator: np.random.Generator) -> npt.NDArray:
         """C [64, n] of small whole numbers in the type of D."""
         values = generator.integers(-50, 50, (ROWS, self.columns))
@@ -332,3 +348,38 @@ def _accumulator_places(columns: int) -> tuple[npt.NDArray, npt.NDArray]:
     row = 16 * (thread // 32) + thread % 32 // 4 + 8 * (element // 2 % 2)
     column = 8 * (element // 4) + 2 * (thread % 4) + element % 2
     return row, column
+
+
+PRODUCT_KERNELS = {
+    "f16": ProductKernel(64, steps=2),
+    "bf16": ProductKernel(24, ("f32", "bf16", "bf16"), steps=2),
+    "f16_into_f16": ProductKernel(32, ("f16", "f16", "f16")),
+    "narrow": ProductKernel(8, steps=3),
+    "wide": ProductKernel(256),
+    "panels": ProductKernel(128, steps=6),
+    "swizzle_64": ProductKernel(24, steps=3, width=64),
+    "swizzle_32": ProductKernel(24, steps=3, width=32),
+    "plain": ProductKernel(24, steps=3, width=0),
+    "mn": ProductKernel(72, steps=2, a="mn", b="mn"),
+    "mn_64": ProductKernel(72, steps=2, width=64, a="mn", b="mn"),
+    "mn_32": ProductKernel(24, steps=2, width=32, a="mn", b="mn"),
+    "mn_plain": ProductKernel(24, steps=2, width=0, a="mn", b="mn"),
+    "mn_narrow": ProductKernel(8, ("f32", "bf16", "bf16"), b="mn"),
+    "a_in_registers": ProductKernel(40, steps=2, a="r"),
+    "a_in_registers_b_mn": ProductKernel(128, ("f32", "bf16", "bf16"), steps=2, a="r", b="mn"),
+    "tf32": ProductKernel(24, ("f32", "tf32", "tf32"), steps=2),
+    "tf32_in_registers": ProductKernel(16, ("f32", "tf32", "tf32"), steps=2, a="r"),
+    "e4m3": ProductKernel(24, ("f32", "e4m3", "e4m3"), steps=2, width=64),
+    "e5m2_by_e4m3": ProductKernel(16, ("f16", "e5m2", "e4m3"), steps=2),
+    "e4m3_in_registers": ProductKernel(16, ("f32", "e4m3", "e5m2"), steps=2, a="r"),
+    "s8": ProductKernel(24, ("s32", "s8", "s8"), steps=2),
+    "u8": ProductKernel(240, ("s32", "u8", "u8")),
+    "s8_by_u8": ProductKernel(16, ("s32", "s8", "u8"), width=32),
+    "s8_saturating": ProductKernel(16, ("s32", "s8", "s8"), suffix=".satfinite"),
+    "overwriting": ProductKernel(16, scale_d="0"),
+    "by_predicate": ProductKernel(16, scale_d="%p0"),
+    "by_negated_predicate": ProductKernel(16, scale_d="!%p0"),
+    "negated_a": ProductKernel(16, signs=(-1, 1)),
+    "negated_b": ProductKernel(16, signs=(1, -1)),
+}
+"""Every type, order in memory and modifier, by name."""
