@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from phobos.emulator.barriers import BarrierSite
 from phobos.emulator.blocks import Gate, Onward, Terminator, WarpGate, WarpgroupGate
+from phobos.emulator.checks.registers import is_product
 from phobos.emulator.decode import Operands, Reader
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.types import PRED, U32, Selection, Value, scalar
@@ -44,11 +45,6 @@ def is_warp_barrier(instruction: Instruction) -> bool:
     return instruction.opcode == "bar" and instruction.suffix[:1] == ("warp",)
 
 
-def is_warpgroup_product(instruction: Instruction) -> bool:
-    """Whether the four warps of a warpgroup execute an instruction together."""
-    return instruction.opcode == "wgmma" and instruction.suffix[:1] == ("mma_async",)
-
-
 def is_control(instruction: Instruction) -> bool:
     """Whether an instruction ends its block."""
     return instruction.opcode in _CONTROL or is_barrier(instruction)
@@ -71,7 +67,7 @@ def gate_of(ops: Operands) -> Gate | None:
         return WarpGate(ops, ops.read(0, U32))
     if is_barrier(instruction):
         return WarpGate(ops) if _is_aligned(instruction) else None
-    if is_warpgroup_product(instruction):
+    if is_product(instruction):
         return WarpgroupGate(ops)
     if instruction.opcode in _WHOLE_WARP:
         return WarpGate(ops)

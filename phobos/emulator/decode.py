@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phobos.diagnostics import Location, Note, PhobosError, SourceMap
+from phobos.emulator.checks.registers import WatchedRegisters
 from phobos.emulator.errors import EmulatorError, Finding, FindingKind
 from phobos.emulator.special import special_register
 from phobos.emulator.types import (
@@ -57,7 +58,8 @@ Writer: TypeAlias = Callable[[Wave, Selection, Value], None]
 class Environment:
     """What decoding needs to know beside the instruction: the module and where things lie.
 
-    `smallest_access` is the number of bytes that the narrowest memory access decoded so far has.
+    `smallest_access` is the number of bytes that the narrowest memory access decoded so far has,
+    `watched` the registers that products of warpgroups hold.
     """
 
     module: Module
@@ -68,6 +70,7 @@ class Environment:
     requirements: Requirements
     register_bases: dict[str, int] = field(default_factory=dict)
     smallest_access: int = 16
+    watched: WatchedRegisters = field(default_factory=WatchedRegisters)
 
     def note_access(self, size: int) -> None:
         """Take note of an access of `size` bytes."""

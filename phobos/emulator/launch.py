@@ -14,7 +14,9 @@ import numpy.typing as npt
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
 from phobos.emulator.arguments import place_arguments
 from phobos.emulator.barriers import Barriers
+from phobos.emulator.checks.product_race import ProductRaceMonitor
 from phobos.emulator.checks.race import RaceMonitor
+from phobos.emulator.checks.registers import WatchedRegisters
 from phobos.emulator.decode import Environment
 from phobos.emulator.memory.buffers import GlobalMemory
 from phobos.emulator.memory.layout import Layout
@@ -237,6 +239,7 @@ class Launch:
             self.options.checks,
             self.options.sources,
             Requirements(self.module.chip, self.module.version),
+            watched=WatchedRegisters(is_on="async" in self.options.checks),
         )
         program = build_program(environment, self._functions)
         monitor = self._monitor(environment)
@@ -250,7 +253,9 @@ class Launch:
     def _monitor(self, environment: Environment) -> Monitor | None:
         monitors: list[Monitor] = []
         if "race" in self.options.checks:
-            monitors.append(RaceMonitor(self.geometry, environment.smallest_access))
+            has_products = bool(environment.watched.has_products)
+            kind = ProductRaceMonitor if has_products else RaceMonitor
+            monitors.append(kind(self.geometry, environment.smallest_access))
         if self.options.profile is not None:
             monitors.append(self.options.profile)
         if len(monitors) > 1:
@@ -304,6 +309,7 @@ class Launch:
             monitor,
             self._generator,
             self.options.output,
+            program.watched,
         )
         barriers = Barriers(wave, check_exited="divergence" in checks)
         behind = self.geometry.ctas - started

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from phobos.emulator.memory.access import Access
     from phobos.emulator.memory.spaces import Space
     from phobos.emulator.memory.store import ByteStore
+    from phobos.emulator.warpgroup import Product
     from phobos.emulator.wave import Wave
 
 Threads = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 
 
 class Monitor:
@@ -58,6 +60,15 @@ class Monitor:
 
     def fence(self, wave: Wave, sel: Selection) -> None:
         """The selected threads executed a memory fence."""
+
+    def proxy_fence(self, wave: Wave, sel: Selection) -> None:
+        """The selected threads fenced shared memory between ordinary and asynchronous accesses."""
+
+    def product_issued(self, wave: Wave, product: Product) -> None:
+        """Warpgroups issued a product, which reads shared memory from now on."""
+
+    def product_done(self, wave: Wave, product: Product, fresh: Flags, done: Flags) -> None:
+        """Warps, `done` by warpgroup, waited for a product; it ended for those in `fresh`."""
 
 
 class Monitors(Monitor):
@@ -114,3 +125,18 @@ class Monitors(Monitor):
         """See `Monitor`."""
         for monitor in self._monitors:
             monitor.fence(wave, sel)
+
+    def proxy_fence(self, wave: Wave, sel: Selection) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.proxy_fence(wave, sel)
+
+    def product_issued(self, wave: Wave, product: Product) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.product_issued(wave, product)
+
+    def product_done(self, wave: Wave, product: Product, fresh: Flags, done: Flags) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.product_done(wave, product, fresh, done)

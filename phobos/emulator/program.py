@@ -11,6 +11,7 @@ import numpy as np
 from phobos.emulator.blocks import Block, Terminator
 from phobos.emulator.calls import called_functions
 from phobos.emulator.checks.overflow import address_slice, overflow_step
+from phobos.emulator.checks.registers import WatchedRegisters
 from phobos.emulator.control import (
     Places,
     branch,
@@ -68,10 +69,14 @@ def reachable_functions(module: Module, entry: Function) -> list[Function]:
 
 @dataclass(frozen=True)
 class Program:
-    """The blocks of a kernel and the functions it calls, and the widths of their registers."""
+    """The blocks of a kernel and the functions it calls, and the widths of their registers.
+
+    `watched` are the registers that products of warpgroups hold.
+    """
 
     blocks: Sequence[Block]
     register_bits: list[int]
+    watched: WatchedRegisters
 
 
 class _FunctionPlan:
@@ -133,11 +138,12 @@ def build_program(environment: Environment, functions: Sequence[Function]) -> Pr
         first_block = plan.end
         register_bits += [_bits(register.type) for register in function.registers]
     environment.register_bases.update({plan.function.name: plan.first_register for plan in plans})
+    environment.watched.collect(functions, environment.register_bases)
     starts = {plan.function.name: plan.first_block for plan in plans}
     blocks: list[Block] = []
     for plan in plans:
         blocks += _FunctionBuilder(environment, plan, starts).build()
-    return Program(blocks, register_bits)
+    return Program(blocks, register_bits, environment.watched)
 
 
 def _bits(type_name: str) -> int:
@@ -219,6 +225,7 @@ class _FunctionBuilder:
             self._environment.requirements.check(ops)
             if is_control(ops.instruction):
                 terminator = self._terminator(ops, following)
+                terminator = self._environment.watched.terminator(ops, terminator)
             else:
                 steps.append(self._step(ops, start + len(steps)))
         spin = self._is_spin(start, stop, number)
@@ -240,6 +247,7 @@ class _FunctionBuilder:
         step = decoder(ops)
         if place in self._index_arithmetic:
             step = overflow_step(ops, ops.type(instruction.suffix[-1]), step)
+        step = self._environment.watched.step(ops, step)
         if instruction.guard is None or is_gated(instruction):
             return step
         return guarded(step, guard_reader(ops, instruction.guard))

@@ -10,6 +10,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+WARP = 32
+"""Threads of a warp."""
+
 Value: TypeAlias = npt.NDArray[Any]
 """The values of one register or operand: one element a thread, or a scalar for all threads.
 

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from phobos.emulator.types import Selection
+from phobos.diagnostics import Note
+from phobos.emulator.checks.registers import HeldRegisters, RegisterWatch, WatchedRegisters
+from phobos.emulator.errors import FindingKind
+from phobos.emulator.tensor.descriptor import PIECE
+from phobos.emulator.types import WARP, Selection, Value
 
 if TYPE_CHECKING:
     from phobos.emulator.decode import Operands
+    from phobos.emulator.memory.access import Access
     from phobos.emulator.wave import Wave
-
-WARP = 32
-"""Threads of a warp."""
 
 WARPS = 4
 """Warps of a warpgroup."""
@@ -34,9 +36,19 @@ Flags = npt.NDArray[np.bool_]
 
 
 class ProductSite(Protocol):
-    """A decoded instruction that issues products."""
+    """A decoded instruction that issues products.
+
+    `held` are the registers that it holds, None where nobody watches them; `access` stands for
+    its reads of shared memory, 16 bytes each.
+    """
 
     operands: Operands
+    held: HeldRegisters | None
+    access: Access
+
+    def a_rows(self) -> IntArray:
+        """The first row of A of each piece of it in shared memory."""
+        ...
 
     def read(self, wave: Wave, product: Product) -> None:
         """Take the operands that lie in shared memory, as they are now."""
@@ -87,12 +99,28 @@ class Product:
 class WarpgroupProducts:
     """The products of a wave that some warp has not waited for yet."""
 
-    def __init__(self, wave: Wave, generator: np.random.Generator | None) -> None:
+    def __init__(
+        self, wave: Wave, generator: np.random.Generator | None, watched: WatchedRegisters
+    ) -> None:
         self._wave = wave
         self._generator = generator
         self._group = np.zeros(wave.size // WARP, dtype=np.int64)
         self._open: list[Product] = []
         self._serial = 0
+        self._watches = watched.is_on
+        self.registers = RegisterWatch(wave, watched)
+        # How many products in flight read each piece of shared memory; None before the first.
+        self._readers: npt.NDArray[np.int32] | None = None
+
+    @property
+    def are_reading(self) -> bool:
+        """Whether a product in flight may read shared memory, and writes to it are looked at."""
+        return bool(self._open) and self._watches
+
+    def fence(self, sel: Selection) -> None:
+        """The warps of the selected threads execute `wgmma.fence`."""
+        if self._watches:
+            self.registers.fence(sel)
 
     def next_serial(self) -> int:
         """The number of the next product."""
@@ -104,8 +132,14 @@ class WarpgroupProducts:
 
     def issue(self, product: Product) -> None:
         """Start a product."""
+        wave = self._wave
         self._serial = product.serial
+        if self._watches and product.site.held is not None:
+            self.registers.hold(product.site.held, product)
+        if wave.monitor is not None:
+            wave.monitor.product_issued(wave, product)
         self._open.append(product)
+        self._count_readers(product, np.ones(len(product.threads), dtype=np.bool_), 1)
         if self._generator is not None and self._generator.integers(2):
             product.site.read(self._wave, product)
 
@@ -130,10 +164,58 @@ class WarpgroupProducts:
     def _close(self, product: Product, done: Flags) -> None:
         """Warps waited for a product; it is computed for the warpgroups where they are first."""
         product.is_open &= ~done
+        if self._watches:
+            self.registers.release(product, done)
         fresh = done.any(axis=1) & ~product.is_done
         if fresh.any():
             product.site.finish(self._wave, product, fresh)
             product.is_done |= fresh
+            self._count_readers(product, fresh, -1)
+        if self._wave.monitor is not None:
+            self._wave.monitor.product_done(self._wave, product, fresh, done)
+
+    # Shared memory that products read ------------------------------------------------------------
+
+    def _count_readers(self, product: Product, mask: Flags, change: int) -> None:
+        if not self._watches:
+            return
+        if self._readers is None:
+            pieces = len(self._wave.memories.shared.store.bytes) // PIECE
+            self._readers = np.zeros(pieces, dtype=np.int32)
+        for pieces in product.pieces:
+            if pieces is not None:
+                np.add.at(self._readers, pieces[mask].reshape(-1) // PIECE, change)
+
+    def check_write(
+        self, wave: Wave, sel: Selection, address: Value, access: Access, index: Value
+    ) -> None:
+        """Raise if threads write to bytes of shared memory that a product in flight reads."""
+        if self._readers is None:
+            return
+        piece = np.atleast_1d(index) // PIECE
+        read = self._readers[piece] > 0
+        if not read.any():
+            return
+        wanted = int(piece[int(np.argmax(read))]) * PIECE
+        product = next(p for p in reversed(self._open) if _reads(p, wanted))
+        reader = product.site.operands
+        access.fault(
+            FindingKind.RACE,
+            wave,
+            sel,
+            address,
+            read,
+            "in shared memory, which a `wgmma` still reads",
+            (Note(f"`{reader.instruction.mnemonic}` was issued here", reader.location),),
+        )
 
     def _warps(self, sel: Selection) -> npt.NDArray[np.intp]:
         return np.unique(self._wave.selected(sel) // WARP)
+
+
+def _reads(product: Product, index: int) -> bool:
+    """Whether a product still reads the piece at a byte index."""
+    waiting = ~product.is_done
+    return any(
+        pieces is not None and bool((pieces[waiting] == index).any()) for pieces in product.pieces
+    )

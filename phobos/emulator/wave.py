@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from phobos.emulator.asynchronous import AsyncCopies
-from phobos.emulator.types import Selection, Value, scalar
-from phobos.emulator.warpgroup import WARP, WARPGROUP, WarpgroupProducts
+from phobos.emulator.checks.registers import WatchedRegisters
+from phobos.emulator.types import WARP, Selection, Value, scalar
+from phobos.emulator.warpgroup import WARPGROUP, WarpgroupProducts
 
 if TYPE_CHECKING:
     from phobos.emulator.memory.spaces import Memories
@@ -90,6 +91,7 @@ class Wave:
         monitor: Monitor | None = None,
         generator: np.random.Generator | None = None,
         output: Callable[[str], object] = sys.stdout.write,
+        watched: WatchedRegisters | None = None,
     ) -> None:
         self.geometry = geometry
         self.ctas = ctas
@@ -107,7 +109,7 @@ class Wave:
             None if geometry.padded == geometry.threads else np.flatnonzero(self.exists)
         )
         self.copies = AsyncCopies(self, generator)
-        self.products = WarpgroupProducts(self, generator)
+        self.products = WarpgroupProducts(self, generator, watched or WatchedRegisters())
         self.memory_version = 0
         self.clock = 0
         self._carry = scalar(np.bool_(False))

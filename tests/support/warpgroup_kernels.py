@@ -111,7 +111,9 @@ class Placement:
 
 @dataclass(frozen=True)
 class ProductKernel:
-    """One kernel: D = A B or D = C + A B, with A of 64 rows.
+    """One kernel: D = A B or D = C + A B, with A of 64 rows, or 64 for each warpgroup.
+
+    Every CTA computes the same.
 
     Args:
         columns: N.
@@ -123,6 +125,7 @@ class ProductKernel:
         scale_d: The operand: `1`, `0`, `%p0` (true) or `!%p0`.
         signs: The scales of A and B.
         suffix: What follows the types.
+        groups: Warpgroups of a CTA: each multiplies 64 rows of A by the same B.
         texts: Replacements for the parts of the text that are named in `PARTS`.
     """
 
@@ -135,7 +138,18 @@ class ProductKernel:
     scale_d: str = "1"
     signs: tuple[int, int] = (1, 1)
     suffix: str = ""
+    groups: int = 1
     texts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows of A."""
+        return ROWS * self.groups
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return THREADS * self.groups
 
     @property
     def element(self) -> int:
@@ -150,7 +164,7 @@ class ProductKernel:
     @property
     def a_place(self) -> Placement:
         """Where A lies, if not in registers."""
-        return Placement(ROWS, self.depth, self.element, self.width, self.a == "k")
+        return Placement(self.rows, self.depth, self.element, self.width, self.a == "k")
 
     @property
     def b_place(self) -> Placement:
@@ -175,15 +189,16 @@ class ProductKernel:
     def text(self) -> str:
         """The module; the kernel's name is `k`."""
         accumulators = [f"%c{i}" for i in range(self.registers)]
+        line = 4 * self.threads
         return "\n".join(
             [
                 ".version 8.4\n.target sm_90a\n.address_size 64",
                 ".extern .shared .align 1024 .b8 tiles[];",
                 ".visible .entry k(.param .u64 p_a,.param .u64 p_b,.param .u64 p_c,",
                 ".param .u64 p_d)",
-                ".reqntid 128,1,1\n{",
+                f".reqntid {self.threads},1,1\n{{",
                 f".reg .pred %p<4>; .reg .b32 %t,%s,%i,%x<4>,%a<{4 * self.steps}>;",
-                f".reg .b32 %c<{self.registers}>; .reg .b64 %g,%o,%da,%db;",
+                f".reg .b32 %c<{self.registers}>; .reg .b64 %g,%o,%da,%db,%dg;",
                 "mov.u32 %t,%tid.x; mul.wide.u32 %o,%t,4; setp.ne.u32 %p0,%t,-1;",
                 *self._copies(),
                 *self._loads("c", self.registers, 0),
@@ -195,8 +210,10 @@ class ProductKernel:
                 self.part("commit"),
                 self.part("in flight"),
                 self.part("wait"),
+                f"mov.u32 %i,%ctaid.x; mul.lo.u32 %i,%i,{self.registers * self.threads};",
                 "ld.param.u64 %g,[p_d]; add.u64 %g,%g,%o;",
-                *(f"st.global.b32 [%g+{4 * THREADS * i}],%c{i};" for i in range(self.registers)),
+                "mul.wide.u32 %da,%i,4; add.u64 %g,%g,%da;",
+                *(f"st.global.b32 [%g+{line * i}],%c{i};" for i in range(self.registers)),
                 "ret; }",
             ]
         )
@@ -210,23 +227,27 @@ class ProductKernel:
         at = 0
         for name, size in places:
             lines.append(f"ld.param.u64 %g,[p_{name}]; mul.wide.u32 %da,%t,16; add.u64 %g,%g,%da;")
-            for offset in range(0, size, 16 * THREADS):
+            for offset in range(0, size, 16 * self.threads):
                 line = (
                     f"ld.global.v4.b32 {{%x0,%x1,%x2,%x3}},[%g+{offset}]; "
                     f"st.shared.v4.b32 [%s+{at + offset}],{{%x0,%x1,%x2,%x3}};"
                 )
                 rest = (size - offset) // 16
-                if rest < THREADS:
+                if rest < self.threads:
                     lines.append(f"setp.lt.u32 %p1,%t,{rest};")
                     line = " ".join(f"@%p1 {part};" for part in line.split("; ")).replace(";;", ";")
                 lines.append(line)
             at += size
-        return [*lines, "mov.u32 %s,tiles;"]
+        lines.append("mov.u32 %s,tiles;")
+        if self.groups > 1 and self.a != "r":
+            apart = int(self.a_place.offset(np.array([ROWS]), np.array([0]))[0])
+            lines.append(f"shr.u32 %i,%t,7; mul.wide.u32 %dg,%i,{apart >> 4};")
+        return lines
 
     def _loads(self, name: str, count: int, first: int) -> list[str]:
         lines = [f"ld.param.u64 %g,[p_{name}]; add.u64 %g,%g,%o;"]
         return lines + [
-            f"ld.global.b32 %{name}{first + i},[%g+{4 * THREADS * i}];" for i in range(count)
+            f"ld.global.b32 %{name}{first + i},[%g+{4 * self.threads * i}];" for i in range(count)
         ]
 
     def _product(self, step: int, accumulators: list[str]) -> str:
@@ -240,6 +261,8 @@ class ProductKernel:
         lines.append(f"add.u64 %db,%da,{self.b_place.descriptor(base, step):#x};")
         if self.a != "r":
             lines.append(f"add.u64 %da,%da,{self.a_place.descriptor(0, step):#x};")
+        if self.groups > 1 and self.a != "r":
+            lines.append("add.u64 %da,%da,%dg;")
         lines.append(self.part("descriptors"))
         d, a, b = self.types
         operands = ["{" + ",".join(accumulators) + "}", left, "%db"]
@@ -258,7 +281,7 @@ class ProductKernel:
     def operands(self, generator: np.random.Generator) -> tuple[npt.NDArray, npt.NDArray]:
         """A [64, k] and B [n, k] of small numbers, whose products add up exactly."""
         found = []
-        for rows, kind in ((ROWS, self.types[1]), (self.columns, self.types[2])):
+        for rows, kind in ((self.rows, self.types[1]), (self.columns, self.types[2])):
             low = 0 if kind == "u8" else -4
             values = generator.integers(low, 5, (rows, self.depth))
             found.append(values.astype(ELEMENTS[kind]))
@@ -269,7 +292,7 @@ class ProductKernel:
     ) -> tuple[npt.NDArray, npt.NDArray, npt.NDArray]:
         """A, B and C of many magnitudes, whose sums lose bits, or of any bytes for integers."""
         found = []
-        shapes = ((ROWS, self.depth), (self.columns, self.depth), (ROWS, self.columns))
+        shapes = ((self.rows, self.depth), (self.columns, self.depth), (self.rows, self.columns))
         for shape, kind in zip(shapes, (*self.types[1:], self.types[0]), strict=True):
             dtype = {**ELEMENTS, "f32": np.dtype(np.float32), "s32": np.dtype(np.int32)}[kind]
             if kind in ("s8", "u8", "s32"):
@@ -282,7 +305,7 @@ class ProductKernel:
 
     def addend(self, generator: np.random.Generator) -> npt.NDArray:
         """C [64, n] of small whole numbers in the type of D."""
-        values = generator.integers(-50, 50, (ROWS, self.columns))
+        values = generator.integers(-50, 50, (self.rows, self.columns))
         return values.astype({"f32": np.float32, "f16": np.float16, "s32": np.int32}[self.types[0]])
 
     def expected(self, a: npt.NDArray, b: npt.NDArray, c: npt.NDArray) -> npt.NDArray:
@@ -293,18 +316,24 @@ class ProductKernel:
 
     def run(self, launch: Launcher, a: npt.NDArray, b: npt.NDArray, c: npt.NDArray) -> npt.NDArray:
         """D [64, n] from the operands."""
-        out = np.zeros((self.registers, THREADS), np.uint32)
+        return self.run_many(launch, a, b, c, 1)[0]
+
+    def run_many(
+        self, launch: Launcher, a: npt.NDArray, b: npt.NDArray, c: npt.NDArray, ctas: int
+    ) -> list[npt.NDArray]:
+        """D of every CTA from the operands."""
+        out = np.zeros((ctas, self.registers, self.threads), np.uint32)
         left = self.a_fragments(a) if self.a == "r" else self.a_place.image(a)
         arguments = [left, self.b_place.image(b), self.fragments(c), out]
-        launch(self.text, "k", 1, THREADS, arguments, self.shared)
-        return self.matrix(out, c.dtype)
+        launch(self.text, "k", ctas, self.threads, arguments, self.shared)
+        return [self.matrix(registers, c.dtype) for registers in out]
 
     def a_fragments(self, a: npt.NDArray) -> npt.NDArray[np.uint32]:
         """Registers [4 * step + register, thread] of A."""
         per = 4 // self.element
-        thread = np.arange(THREADS)
+        thread = np.arange(self.threads)
         warp, group, quad = thread // 32, thread % 32 // 4, thread % 4
-        found = np.zeros((4 * self.steps, THREADS, per), a.dtype)
+        found = np.zeros((4 * self.steps, self.threads, per), a.dtype)
         for register in range(4 * self.steps):
             step, r = divmod(register, 4)
             row = 16 * warp + group + 8 * (r % 2)
@@ -315,18 +344,18 @@ class ProductKernel:
 
     def fragments(self, c: npt.NDArray) -> npt.NDArray[np.uint32]:
         """Registers [register, thread] of accumulators."""
-        rows, columns = _accumulator_places(self.columns)
+        rows, columns = _accumulator_places(self.columns, self.threads)
         per = 4 // c.dtype.itemsize
-        values = c[rows, columns].reshape(self.registers, per, THREADS)
+        values = c[rows, columns].reshape(self.registers, per, self.threads)
         return np.ascontiguousarray(values.transpose(0, 2, 1)).view(np.uint32)[..., 0]
 
     def matrix(self, registers: npt.NDArray[np.uint32], dtype: np.dtype) -> npt.NDArray:
         """The matrix of accumulator registers."""
-        rows, columns = _accumulator_places(self.columns)
+        rows, columns = _accumulator_places(self.columns, self.threads)
         per = 4 // dtype.itemsize
-        values = registers.view(dtype).reshape(self.registers, THREADS, per).transpose(0, 2, 1)
-        found = np.zeros((ROWS, self.columns), dtype)
-        found[rows, columns] = values.reshape(-1, THREADS)
+        values = registers.view(dtype).reshape(self.registers, self.threads, per)
+        found = np.zeros((self.rows, self.columns), dtype)
+        found[rows, columns] = values.transpose(0, 2, 1).reshape(-1, self.threads)
         return found
 
 
@@ -342,9 +371,9 @@ PARTS = {
 """The parts of the text that a test may replace, to break the kernel or to look at it."""
 
 
-def _accumulator_places(columns: int) -> tuple[npt.NDArray, npt.NDArray]:
+def _accumulator_places(columns: int, threads: int) -> tuple[npt.NDArray, npt.NDArray]:
     """Row and column of accumulator elements, shaped [element, thread]."""
-    element, thread = np.arange(columns // 2)[:, None], np.arange(THREADS)
+    element, thread = np.arange(columns // 2)[:, None], np.arange(threads)
     row = 16 * (thread // 32) + thread % 32 // 4 + 8 * (element // 2 % 2)
     column = 8 * (element // 4) + 2 * (thread % 4) + element % 2
     return row, column
@@ -376,6 +405,8 @@ PRODUCT_KERNELS = {
     "u8": ProductKernel(240, ("s32", "u8", "u8")),
     "s8_by_u8": ProductKernel(16, ("s32", "s8", "u8"), width=32),
     "s8_saturating": ProductKernel(16, ("s32", "s8", "s8"), suffix=".satfinite"),
+    "two_warpgroups": ProductKernel(24, steps=3, width=64, groups=2),
+    "two_warpgroups_mn": ProductKernel(24, steps=2, width=64, a="mn", groups=2),
     "overwriting": ProductKernel(16, scale_d="0"),
     "by_predicate": ProductKernel(16, scale_d="%p0"),
     "by_negated_predicate": ProductKernel(16, scale_d="!%p0"),

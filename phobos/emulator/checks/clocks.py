@@ -17,14 +17,18 @@ Ticks = npt.NDArray[np.int32]
 
 
 class Clocks:
-    """The clocks of one wave."""
+    """The clocks of one wave.
 
-    def __init__(self, wave: Wave) -> None:
+    `agents` are others than warps whose work warps may know of: they are numbered behind the
+    warps, and whoever tells of their work says when it was (see `learn`).
+    """
+
+    def __init__(self, wave: Wave, agents: int = 0) -> None:
         warps = wave.size // WARP
         self._per_cta = wave.geometry.padded // WARP
         self._ctas = len(wave.ctas)
         self.now: Ticks = np.ones(warps, dtype=np.int32)
-        self.known: Ticks = np.zeros((warps, warps), dtype=np.int32)
+        self.known: Ticks = np.zeros((warps, warps + agents), dtype=np.int32)
         self.lanes: Ticks = np.zeros((wave.size, WARP), dtype=np.int32)
         self._arrived: dict[tuple[int, int], Ticks] = {}
 
@@ -86,3 +90,7 @@ class Clocks:
         warp = thread // WARP
         self.known[warp] = np.maximum(self.known[warp], row)
         self.lanes[thread] = np.maximum(self.lanes[thread], row[warp])
+
+    def learn(self, warps: Threads, agents: Threads, tick: int) -> None:
+        """Warps come to know what the agent beside each of them did up to a tick."""
+        self.known[warps, len(self.now) + agents] = tick

@@ -6,11 +6,12 @@ them, and so on backwards, whatever the path. Arithmetic that ends in no address
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from phobos.emulator.arithmetic import integers
+from phobos.emulator.checks.registers import registers_in
 from phobos.emulator.decode import Operands, Step
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.types import ScalarType, Selection, Value
@@ -19,10 +20,7 @@ from phobos.targets.ptx.parse.records import (
     Address,
     Function,
     Instruction,
-    Operand,
-    Pair,
     Register,
-    Vector,
 )
 
 _NOT_CARRIED = frozenset(
@@ -37,7 +35,7 @@ def address_slice(function: Function) -> frozenset[int]:
     for place, instruction in enumerate(function.body):
         if instruction.opcode in _NOT_CARRIED or not instruction.operands:
             continue
-        for register in _registers(instruction.operands[:1]):
+        for register in registers_in(instruction.operands[:1], addresses=False):
             writers.setdefault(register.index, []).append(place)
     queue = [
         operand.base.index
@@ -49,21 +47,11 @@ def address_slice(function: Function) -> frozenset[int]:
     while queue:
         for place in writers.get(queue.pop(), ()):
             found.add(place)
-            for register in _registers(function.body[place].operands[1:]):
+            for register in registers_in(function.body[place].operands[1:], addresses=False):
                 if register.index not in seen:
                     seen.add(register.index)
                     queue.append(register.index)
     return frozenset(found)
-
-
-def _registers(operands: Iterable[Operand]) -> Iterable[Register]:
-    for operand in operands:
-        if isinstance(operand, Register):
-            yield operand
-        elif isinstance(operand, Vector):
-            yield from _registers(operand.elements)
-        elif isinstance(operand, Pair):
-            yield from _registers((operand.first, operand.second))
 
 
 def _sum_overflows(a: Value, b: Value) -> Value:

@@ -75,7 +75,7 @@ class RaceMonitor(Monitor):
         """See `Monitor`. What was released stays known by CTA, as clocks end with the wave."""
         per_cta = self._geometry.padded // WARP
         for key, row in self._released.items():
-            slots = np.flatnonzero(row.reshape(-1, per_cta).any(axis=1))
+            slots = np.flatnonzero(row[: len(wave.ctas) * per_cta].reshape(-1, per_cta).any(axis=1))
             before = self._released_before.setdefault(
                 key, np.zeros(self._geometry.ctas, dtype=np.bool_)
             )
@@ -294,6 +294,7 @@ class RaceMonitor(Monitor):
         own_cta = int(wave.ctas[thread // geometry.padded])
         if is_shared:
             cta = own_cta
+            other_thread = self._thread_of(wave, other_thread)
             place = granule << self._shift
             address = place % wave.memories.shared.stride
             where = f"{address:#x} in shared memory"
@@ -316,6 +317,10 @@ class RaceMonitor(Monitor):
             address=address,
             notes=(Note(f"{who} {did} it here", other.operands.location),),
         )
+
+    def _thread_of(self, wave: Wave, name: int) -> int:
+        """The thread of the wave that a name in the history of shared memory stands for."""
+        return name
 
     def _check_collisions(
         self,

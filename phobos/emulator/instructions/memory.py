@@ -165,7 +165,14 @@ def _proxy_fence(ops: Operands) -> Step:
     space = ops.instruction.suffix[2:]
     if space not in ((), ("global",), ("shared::cta",), ("shared::cluster",)):
         ops.refuse("takes .global, .shared::cta or .shared::cluster")
-    return do_nothing
+    if space == ("global",):
+        return do_nothing
+
+    def step(wave: Wave, sel: Selection) -> None:
+        if wave.monitor is not None:
+            wave.monitor.proxy_fence(wave, sel)
+
+    return step
 
 
 @decodes("createpolicy")

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from phobos.emulator.checks.registers import HeldRegisters, held_operands
 from phobos.emulator.decode import Operands, Reader, Step, Writer
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.instructions.registry import decodes
@@ -60,7 +61,7 @@ def _wgmma(ops: Operands) -> Step:
     match ops.instruction.suffix:
         case ("fence", "sync", "aligned"):
             ops.expect_count(0)
-            return _of_warps(ops, lambda wave, sel: None)
+            return _of_warps(ops, lambda wave, sel: wave.products.fence(sel))
         case ("commit_group", "sync", "aligned"):
             ops.expect_count(0)
             return _of_warps(ops, lambda wave, sel: wave.products.commit(sel))
@@ -163,6 +164,8 @@ class _ProductSite:
 
     operands: Operands
     form: _Form
+    held: HeldRegisters | None = field(init=False)
+    access: Access = field(init=False)
     _writers: list[Writer] = field(init=False)
     _readers: list[Reader] = field(init=False)
     _a_readers: list[Reader] = field(init=False)
@@ -180,7 +183,20 @@ class _ProductSite:
         self._a = None if form.a is None else ops.read(1, B64)
         self._b = ops.read(2, B64)
         self._scale = ops.read(3, PRED)
-        self._access = Access(ops, "reads", PIECE, is_write=False)
+        self.access = Access(ops, "reads", PIECE, is_write=False)
+        self.held = self._held_registers()
+
+    def _held_registers(self) -> HeldRegisters | None:
+        watched = self.operands.environment.watched
+        if not watched.is_on:
+            return None
+        d, *a = held_operands(self.operands.instruction)
+        return HeldRegisters(
+            site=watched.note_site(self.operands),
+            shape=self.operands.instruction.suffix[3],
+            accumulators=watched.rows_of(self.operands, [d]),
+            a=watched.rows_of(self.operands, a),
+        )
 
     def _readers_of_a(self, operand: Operand) -> list[Reader]:
         if self.form.a is not None:
@@ -193,6 +209,11 @@ class _ProductSite:
     @cached_property
     def _result(self) -> Fragment:
         return fragment_c(_WARP_ROWS, self.form.columns)
+
+    def a_rows(self) -> IntArray:
+        """See `ProductSite`."""
+        tile = self.form.a
+        return np.zeros(0, dtype=np.int64) if tile is None else tile.row_of_piece()
 
     # Issue ---------------------------------------------------------------------------------------
 
@@ -256,7 +277,7 @@ class _ProductSite:
         addresses = tile.addresses(descriptors)
         flat = addresses.reshape(-1).astype(np.uint64)
         firsts = np.repeat(threads[:, 0], tile.pieces)
-        _, index = SHARED.examine(wave, firsts, flat, self._access)
+        _, index = SHARED.examine(wave, firsts, flat, self.access)
         return index.reshape(addresses.shape)
 
     # Results -------------------------------------------------------------------------------------

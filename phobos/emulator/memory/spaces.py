@@ -220,6 +220,15 @@ class SharedSpace(Space):
         memory = wave.memories.shared
         return memory.store, memory.locate(wave, sel, address, access)
 
+    def examine(
+        self, wave: Wave, sel: Selection, address: Value, access: Access
+    ) -> tuple[ByteStore, Value]:
+        """See `Space`."""
+        store, index = super().examine(wave, sel, address, access)
+        if access.is_write and wave.products.are_reading:
+            wave.products.check_write(wave, sel, address, access, index)
+        return store, index
+
 
 class LocalSpace(Space):
     """The thread's local memory."""

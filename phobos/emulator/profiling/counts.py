@@ -14,7 +14,7 @@ from phobos.diagnostics import Location
 from phobos.emulator.memory.spaces import GLOBAL, SHARED
 from phobos.emulator.monitor import Monitor
 from phobos.emulator.profiling.classes import InstructionClass, class_of
-from phobos.emulator.profiling.traffic import SECTOR, passes, sectors
+from phobos.emulator.profiling.traffic import BANKS, SECTOR, WORD, passes, sectors
 from phobos.emulator.types import Selection, Value
 from phobos.emulator.wave import WARP, Wave
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from phobos.emulator.memory.access import Access
     from phobos.emulator.memory.spaces import Space
     from phobos.emulator.memory.store import ByteStore
+    from phobos.emulator.warpgroup import Product
 
 
 @dataclass
@@ -159,3 +160,17 @@ class Profile(Monitor):
             line.shared_requests += requests
             line.passes += taken
             line.ideal_passes += ideal
+
+    def product_issued(self, wave: Wave, product: Product) -> None:
+        """See `Monitor`. Each operand in shared memory is one request of its warpgroup.
+
+        How the tensor cores read it is not known; it counts as free of bank conflicts.
+        """
+        access = product.site.access
+        line = self._line(access.operands.location)
+        for pieces in product.pieces:
+            if pieces is not None:
+                line.shared_requests += len(pieces)
+                taken = -(-pieces.shape[1] * access.bytes // (BANKS * WORD)) * len(pieces)
+                line.passes += taken
+                line.ideal_passes += taken
