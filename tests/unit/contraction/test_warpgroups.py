@@ -45,7 +45,7 @@ def test_products_are_exact(case: Case) -> None:
     assert "wgmma.mma_async" in phobos.compile(text, chip=chip).ptx
     check(
         chip, name, sizes, tile, threads=threads, stages=stages, form=form,
-        checks=("bounds", "align", "init", "race"),
+        checks=("all",),
     )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_no_race(form: str, seed: int) -> None:
     """Stages that products in flight read are not overwritten, in any of several schedules."""
     check(
         CHIP, "f16", (70, 70, 112), (64, 64, 16), threads=256, stages=4, form=form,
-        checks=("bounds", "align", "init", "race"), seed=seed,
+        checks=("all",), seed=seed,
     )  # fmt: skip
 
 

@@ -28,6 +28,32 @@ def test_products(name: str):
     np.testing.assert_array_equal(kernel.run(on_emulator, a, b, c), kernel.expected(a, b, c))
 
 
+def test_the_low_bits_of_tf32_are_ignored():
+    kernel = KERNELS["tf32"]
+    a, b, c = kernel.wide_operands(np.random.default_rng(4))
+    cut = [(x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b)]
+    assert (a != cut[0]).any()
+    found, wanted = kernel.run(on_emulator, a, b, c), kernel.run(on_emulator, *cut, c)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f16_into_f16", "tf32", "e4m3", "s8_saturating"])
+def test_sums_are_rounded_a_little(name: str):
+    kernel = KERNELS[name]
+    a, b, c = kernel.wide_operands(np.random.default_rng(4))
+    if kernel.types[1] == "tf32":
+        a, b = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b))
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    exact = left @ right.T + c
+    if kernel.types[0] == "s32":
+        wanted = np.clip(exact, -(2**31), 2**31 - 1).astype(np.int32)
+        np.testing.assert_array_equal(kernel.run(on_emulator, a, b, c), wanted)
+        return
+    size = np.abs(left) @ np.abs(right).T + np.abs(c)
+    error = np.abs(kernel.run(on_emulator, a, b, c) - exact)
+    assert (error <= size * (2.0**-9 if kernel.types[0] == "f16" else 2.0**-22)).all()
+
+
 @needs_ptxas
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_assemble(name: str):
