@@ -279,8 +279,6 @@ def needs_of(opcode: str, suffix: tuple[str, ...], operands: int) -> tuple[Need,
         found += [Need("mbarrier", (), "90+", (7, 8))] if operands == 3 else []
     if opcode == "mma":
         found += _mma_needs(suffix)
-    if opcode == "wgmma" and {"s8", "u8"}.issubset(suffix):
-        found.append(Need("wgmma", (), "90a", (8, 4)))
     if opcode == "wmma" and not {"bf16", "tf32", "f64", "m16n16k8"}.isdisjoint(suffix):
         found.append(Need("wmma", (), "80+", (7, 0)))
     return tuple(found)

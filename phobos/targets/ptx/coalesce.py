@@ -92,7 +92,26 @@ class _Class:
         """Take in the values of another class."""
         self.members.extend(other.members)
         for block, theirs in other.ranges.items():
-            self.ranges.setdefault(block, []).extend(theirs)
+            ours = self.ranges.setdefault(block, [])
+            for found in theirs:
+                _add(ours, found)
+
+
+def _add(ranges: list[Range], new: Range) -> None:
+    """Add a range; one that goes on where another ends is joined to it, so that chains stay short.
+
+    What is alive in either is alive in both together, and so is what is made in either, if there
+    is anything behind the place where they meet.
+    """
+    if new[0] < new[1]:
+        for index, (start, end) in enumerate(ranges):
+            if end == new[0]:
+                ranges[index] = start, new[1]
+                return
+            if new[1] == start < end:
+                ranges[index] = new[0], end
+                return
+    ranges.append(new)
 
 
 def _overlap(left: Range, right: Range) -> bool:
@@ -106,10 +125,11 @@ def _ties(block: Block) -> Iterable[tuple[SSAValue, SSAValue]]:
         if not getattr(op, "has_ties", False):
             continue
         assert isinstance(op, Instruction)
+        operands, results = tuple(op.operands), op.results
         for operand, result in op.ties:
-            value = op.operands[operand]
+            value = operands[operand]
             if isinstance(value, BlockArgument) or isinstance(value.owner, Instruction):
-                yield op.results[result], value
+                yield results[result], value
 
 
 def _copies(block: Block) -> Iterable[tuple[BlockArgument, SSAValue]]:
@@ -164,6 +184,8 @@ class _Liveness:
             if use.index in self._ties.get(key, ()):
                 position -= 1
             last_use[block] = max(position, last_use.get(block, position))
+        if last_use.keys() <= {home}:
+            return {home: (made, last_use.get(home, made))}
         live_out: set[Block] = set()
         entered: set[Block] = set()
         pending = [block for block in last_use if block is not home]

@@ -376,8 +376,9 @@ class _EntryPrinter:
     ) -> None:
         """Move the tied operands to the registers of their results, where they are not there."""
         copies: list[Copy[RegisterType]] = []
+        operands = tuple(op.operands)
         for operand, result in ties:
-            value = op.operands[operand]
+            value = operands[operand]
             source = self._source(value)
             if source != results[result]:
                 assert isinstance(value.type, RegisterType)
