@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -26,6 +27,8 @@ from phobos.explain.records import (
 WIDTH = 100
 _MANY_NAMES = 8
 _MANY_KINDS = 14
+_PRODUCT = re.compile(r"[A-Z]G?MMA")
+"""Machine instructions of tensor cores: few, and most of the work."""
 
 
 def explanation_text(explanation: Explanation) -> str:
@@ -299,9 +302,11 @@ def _machine(one: Machine) -> Iterator[Item]:
 
 
 def _mix(mix: Mix) -> str:
-    shown = [f"{kind} {_share(count, mix.total)}" for kind, count in mix.kinds[:_MANY_KINDS]]
-    if len(mix.kinds) > _MANY_KINDS:
-        shown.append(f"{len(mix.kinds) - _MANY_KINDS} others")
+    told = mix.kinds[:_MANY_KINDS]
+    told += tuple(one for one in mix.kinds[_MANY_KINDS:] if _PRODUCT.fullmatch(one[0]))
+    shown = [f"{kind} {_share(count, mix.total)}" for kind, count in told]
+    if len(mix.kinds) > len(told):
+        shown.append(f"{len(mix.kinds) - len(told)} others")
     what = "the whole" if mix.line is None else f"the loop of line {mix.line}"
     return f"{what}: {mix.total} instructions: {', '.join(shown)}"
 

@@ -8,8 +8,9 @@ import pytest
 
 from phobos.cli.compile import main
 from phobos.explain.machine import machines
-from phobos.explain.records import Mix
+from phobos.explain.records import Explanation, Kernel, Machine, Mix
 from phobos.explain.sass import DISASSEMBLER, disassemble, parse_listing
+from phobos.explain.text import explanation_text
 from phobos.targets.ptx.chips import chip
 from phobos.targets.ptx.cuda_tools import find_cuda_tool
 from phobos.targets.ptx.occupancy import Occupancy, occupancy
@@ -109,6 +110,15 @@ def test_explain_with_machine_code(capsys: pytest.CaptureFixture[str], tmp_path:
     loop = said.rpartition("    the loop of line 19: ")[2]
     for kind in ("HMMA", "LDSM", "LDGSTS"):
         assert kind in loop
+
+
+def test_the_few_products_are_told_among_many_kinds() -> None:
+    others = tuple((f"KIND{i}", 9) for i in range(20))
+    mix = Mix(None, 200, (*others, ("HGMMA", 4), ("QMMA", 2), ("GMMAX", 1)))
+    machine = Machine(90, 0, 0, 0, 0, 5, 1.0, "registers", (mix,))
+    kernel = Kernel("k", None, 128, machine=machine)
+    said = " ".join(explanation_text(Explanation("k.ph", "sm_90a", 32, 4, (kernel,))).split())
+    assert "KIND13 4%, HGMMA 2%, QMMA 1%, 7 others" in said
 
 
 def test_explain_writes_no_files_of_its_own(
