@@ -24,7 +24,7 @@ from xdsl.ir import Attribute
 
 from phobos.dialects.contraction import OPERAND_FORMS
 from phobos.dialects.ptx.matrix import MMA_SHAPES, WMMA_SHAPES, MmaShape, WmmaShape
-from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES
+from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES, WgmmaShape
 from phobos.layout import fragments
 from phobos.layout.fragments import WARPGROUP_WARPS
 from phobos.layout.warpgroup import LEAST_ROW_BYTES
@@ -136,8 +136,23 @@ MAX_COLUMNS = 256
 """Of one `wgmma`."""
 MAX_SUM_REGISTERS = 128
 """Registers of a thread that sums of a warpgroup may take, so that none is spilled."""
-_PIECE_BITS = 16
-"""Operands of this width can lie in shared memory either way."""
+_WIDE_BITS = 32
+"""Operands this wide are rounded for the tensor cores, which `wgmma` does not do."""
+
+
+def takes_any_side(form: Form) -> bool:
+    """Whether `wgmma` reads operands in this form whichever axis they are contiguous along.
+
+    Others lie along K, so that those of shared memory that come another way would be turned.
+    """
+    return any(row.transposable for row in _wgmma_rows(form))
+
+
+def _wgmma_rows(form: Form) -> list[WgmmaShape]:
+    a, b = OPERAND_FORMS[form.a], OPERAND_FORMS[form.b]
+    if a.bits >= _WIDE_BITS:
+        return []
+    return [row for row in WGMMA_SHAPES if (row.a, row.b) == (a.ptx, b.ptx)]
 
 
 def wgmma_for(
@@ -148,27 +163,23 @@ def wgmma_for(
     They share rows as long as there are 64 for each, as then each reads its own part of A.
     """
     m, n, depth = sizes
-    a, b = OPERAND_FORMS[form.a], OPERAND_FORMS[form.b]
-    row = next(
-        (
-            row
-            for row in WGMMA_SHAPES
-            if (row.a, row.b, row.accumulator) == (a.ptx, b.ptx, accumulator)
-        ),
-        None,
-    )
+    rows = _wgmma_rows(form) if target.has_wgmma else []
+    row = next((row for row in rows if row.accumulator == accumulator), None)
     groups = threads // WARPGROUP_THREADS
-    if row is None or not target.has_wgmma or a.bits != _PIECE_BITS or row.k > depth:
+    if row is None or row.k > depth:
         return None
     if groups * WARPGROUP_THREADS != threads or groups & (groups - 1):
         return None
     along_m = min(groups, m // WARPGROUP_ROWS)
-    if not along_m or n * along_m // groups * a.bits // 8 < LEAST_ROW_BYTES:
-        return None
-    if m * row.accumulator_registers(n) * 2 > MAX_SUM_REGISTERS * threads:
+    if not along_m:
         return None
     along_n = groups // along_m
     columns = min(MAX_COLUMNS, n // along_n)
+    least = LEAST_ROW_BYTES * 8 // OPERAND_FORMS[form.b].bits if row.transposable else row.sizes[0]
+    if columns < least:
+        return None
+    if m * row.accumulator_registers(n) * 2 > MAX_SUM_REGISTERS * threads:
+        return None
     return WarpgroupPiece(columns, row.k, accumulator, (WARPGROUP_WARPS * along_m, along_n))
 
 

@@ -68,6 +68,7 @@ from phobos.transforms.contraction_forms import (
     forms,
     mma_for,
     operand_name,
+    takes_any_side,
     wgmma_for,
     wmma_for,
 )
@@ -148,17 +149,20 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
         piece = wmma_for(target, form, total, (m, n, depth))
         if piece is not None:
             return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")
+    turned = ""
     for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
         group = wgmma_for(target, form, total, (m, n, depth), threads)
-        if group is not None:
-            return Choice(WGMMA, form, group, _why(op, form, asked.rounding, target))
+        if group is not None and not (takes_any_side(form) or _come_along_k(op)):
+            turned = f"; wgmma of {_names(form.a, form.b)} reads rows along K, and not both come so"
+        elif group is not None:
+            return Choice(WGMMA, form, group, _why(op, form, asked.rounding, target) + turned)
     for form in options:
         row = mma_for(target, form, total, depth)
         if row is not None:
-            return Choice("mma", form, row, _why(op, form, asked.rounding, target))
+            return Choice("mma", form, row, _why(op, form, asked.rounding, target) + turned)
     if any(mma_for(target, form, total, _ANY_DEPTH) is not None for form in options):
         return _no_product(f"K of {depth} is less than a step of {target.name}'s mma")
-    names = " and ".join(dict.fromkeys(map(element_name, (options[0].a, options[0].b))))
+    names = _names(options[0].a, options[0].b)
     return _no_product(f"{target.name} has no mma of {names} summed in {element_name(total)}")
 
 
@@ -172,7 +176,7 @@ def _no_product(reason: str) -> Choice:
 def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
     """Why an `mma` takes operands in this form."""
     own = _operand_names(op)
-    names = " and ".join(dict.fromkeys(map(element_name, own)))
+    names = _names(*own)
     if own == (form.a, form.b):
         return f"{names} operands on {target.name}"
     if rounding is not None and own == ("f32", "f32"):
@@ -181,7 +185,13 @@ def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
         if taken.parts > 1:
             return f"{attribute} splits f32 operands into {taken.parts} parts of {taken.ptx}"
         return f"{attribute} rounds f32 operands to {form.a}"
+    if target.has_wgmma:
+        return f"{names} operands are widened to {form.a}"
     return f"{target.name} has no mma of {names}, which are widened to {form.a}"
+
+
+def _names(*operands: str) -> str:
+    return " and ".join(dict.fromkeys(map(element_name, operands)))
 
 
 def _select(op: DotOp, kernel: gpu.FuncOp, choice: Choice) -> None:
@@ -287,6 +297,29 @@ def _is_fed_by_dot(value: SSAValue) -> bool:
             if isinstance(operand.type, TensorType)
         )
     )
+
+
+def _come_along_k(op: DotOp) -> bool:
+    """Whether both operands are contiguous along K where they come from."""
+    return _contiguous_axis(op.a) == 1 and _contiguous_axis(op.b) == 0
+
+
+def _contiguous_axis(value: SSAValue) -> int | None:
+    """Which of the last two axes neighbours in memory lie along; None if it is not known.
+
+    Rows of a tensor are contiguous, and those of a product in registers.
+    """
+    owner = value.owner
+    if isinstance(owner, tile.LoadOp | DotOp):
+        return 1
+    if isinstance(owner, TransposeOp):
+        axis = _contiguous_axis(owner.value)
+        return None if axis is None else 1 - axis
+    if isinstance(owner, Operation) and _is_elementwise(owner):
+        tiles = [operand for operand in owner.operands if isinstance(operand.type, TensorType)]
+        axes = {_contiguous_axis(operand) for operand in tiles} - {None}
+        return axes.pop() if len(axes) == 1 else None
+    return None
 
 
 def _is_elementwise(op: Operation) -> bool:

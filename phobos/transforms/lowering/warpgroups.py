@@ -115,7 +115,8 @@ def warpgroup_products(
     else:
         a = _Fragments(low.words(op.a), layouts.a)
     turns = tuple(int(one.is_turned) for one in (a, b) if isinstance(one, _Descriptors))
-    literals = (_ADDED, _PLUS, _PLUS, *(turns if row.transposable else ()))
+    signs = () if instruction.accumulator == "s32" else (_PLUS, _PLUS)
+    literals = (_ADDED, *signs, *(turns if row.transposable else ()))
     totals = list(_fence(low, low.words(op.c) if in_words else low.elements(op.c)))
     count = row.accumulator_registers(columns)
     pieces = _places(layouts.c)[:: layouts.c.in_size(REGISTER) * count // len(totals)]

@@ -50,3 +50,29 @@ kernel packed(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f16>[M, N]) 
 kernel asked(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f32>[M, N]) {
   C[0 :+ 64, 0 :+ 64] = dot(A[0 :+ 64, 0 :+ 64], B[0 :+ 64, 0 :+ 64])
 }
+
+// Bytes lie along K in shared memory: where both operands come so from their tensors.
+// CHECK: tile.dot {{.*}} using <"wgmma m64n128k32 e4m3 f32 warps 4x1">
+@launch(128)
+kernel floats(A: tensor<f8e4m3>[M, K], B: tensor<f8e4m3>[N, K], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 128] = dot_t(A[0 :+ 64, 0 :+ 64], B[0 :+ 128, 0 :+ 64])
+}
+
+// CHECK: tile.dot {{.*}} using <"wgmma m64n8k32 u8*s8 s32 warps 4x1">
+@launch(128)
+kernel bytes(A: tensor<u8>[M, K], B: tensor<i8>[N, K], C: tensor<i32>[M, N]) {
+  C[0 :+ 64, 0 :+ 8] = dot_t(A[0 :+ 64, 0 :+ 64] + u8(1), B[0 :+ 8, 0 :+ 64])
+}
+
+// Else 8-bit floats are converted, which leaves them halves that may lie either way.
+// CHECK: tile.dot {{.*}} using <"wgmma m64n128k16 f16 f32 warps 4x1">
+@launch(128)
+kernel floats_across(A: tensor<f8e4m3>[M, K], B: tensor<f8e4m3>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 128] = dot(A[0 :+ 64, 0 :+ 64], B[0 :+ 64, 0 :+ 128])
+}
+
+// CHECK: tile.dot {{.*}} using <"mma m16n8k32 s8 s32
+@launch(128)
+kernel bytes_across(A: tensor<i8>[M, K], B: tensor<i8>[K, N], C: tensor<i32>[M, N]) {
+  C[0 :+ 64, 0 :+ 128] = dot(A[0 :+ 64, 0 :+ 64], B[0 :+ 64, 0 :+ 128])
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -20,7 +21,20 @@ pytestmark = [
 ]
 
 
-def random_cases(count: int, seed: int = 11) -> list[Case]:
+BYTES = (
+    "f8e4m3", "f8e5m2", "e4m3 by e5m2", "e5m2 by e4m3", "e5m2 by e4m3 in f16",
+    "i8", "u8", "u8 by i8", "i8 by u8",
+)  # fmt: skip
+"""Paths whose operands lie along K: by wgmma in the form `dot_t`."""
+_PTX_NAMES = {"i8": "s8", "u8": "u8"}
+
+
+def random_cases(
+    count: int,
+    seed: int = 11,
+    names: tuple[str, ...] = NAMES,
+    forms: tuple[str, ...] = ("dot", "dot_t", "t_dot"),
+) -> list[Case]:
     """Cases drawn once and for all, of tiles that warpgroups multiply."""
     rng = random.Random(seed)
     cases: list[Case] = []
@@ -32,8 +46,8 @@ def random_cases(count: int, seed: int = 11) -> list[Case]:
         )
         sizes = (rng.choice(EXTENTS), rng.choice(EXTENTS), rng.choice(EXTENTS))
         threads, stages = rng.choice((128, 256, 512)), rng.randint(1, 3 if tile[2] > 64 else 5)
-        form = rng.choice(("dot", "dot_t", "t_dot"))
-        cases.append((CHIP, NAMES[number % len(NAMES)], sizes, tile, threads, stages, form))
+        form = rng.choice(forms)
+        cases.append((CHIP, names[number % len(names)], sizes, tile, threads, stages, form))
     return cases
 
 
@@ -47,6 +61,38 @@ def test_products_are_exact(case: Case) -> None:
         chip, name, sizes, tile, threads=threads, stages=stages, form=form,
         checks=("all",),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", random_cases(12, 3, BYTES, ("dot_t",)), ids=lambda case: "-".join(map(str, case[1:3]))
+)
+def test_products_of_bytes_are_exact(case: Case) -> None:
+    """The same of operands that both lie along K, in steps of 32."""
+    chip, name, sizes, tile, threads, stages, form = case
+    tile = (*tile[:2], max(tile[2], 32))
+    text = source(PATHS[name], tile, threads, stages, form)
+    pair = ".".join(_PTX_NAMES.get(one, one[2:]) for one in (PATHS[name].a, PATHS[name].b))
+    ptx = phobos.compile(text, chip=chip).ptx
+    assert re.search(rf"wgmma.mma_async.sync.aligned.m64n\d+k32.\w+.{pair} ", ptx)
+    check(
+        chip, name, sizes, tile, threads=threads, stages=stages, form=form,
+        checks=("bounds", "align", "init", "race"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "instruction"),
+    [("f8e4m3", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"), ("i8", "mma.sync")],
+)
+@pytest.mark.parametrize("form", ["dot", "t_dot"])
+def test_bytes_that_lie_across_take_another_way(name: str, instruction: str, form: str) -> None:
+    """Nothing turns them on their way to shared memory."""
+    text = source(PATHS[name], (64, 64, 32), 128, 2, form)
+    ptx = phobos.compile(text, chip=CHIP).ptx
+    assert instruction in ptx
+    assert "k32.f32" not in ptx
+    assert "k32.s32.s8.s8 {" not in ptx or instruction == "mma.sync"
+    check(CHIP, name, (65, 70, 80), (64, 64, 32), form=form)
 
 
 @pytest.mark.parametrize("stages", [2, 3, 4])
