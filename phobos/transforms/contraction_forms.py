@@ -136,6 +136,8 @@ MAX_COLUMNS = 256
 """Of one `wgmma`."""
 MAX_SUM_REGISTERS = 128
 """Registers of a thread that sums of a warpgroup may take, so that none is spilled."""
+OTHER_REGISTERS = 26
+"""Registers that ptxas wants beside the sums, or else refuses the kernel."""
 _WIDE_BITS = 32
 """Operands this wide are rounded for the tensor cores, which `wgmma` does not do."""
 
@@ -156,11 +158,17 @@ def _wgmma_rows(form: Form) -> list[WgmmaShape]:
 
 
 def wgmma_for(
-    target: Chip, form: Form, accumulator: str, sizes: tuple[int, int, int], threads: int
+    target: Chip,
+    form: Form,
+    accumulator: str,
+    sizes: tuple[int, int, int],
+    threads: int,
+    registers: int,
 ) -> WarpgroupPiece | None:
     """How the warpgroups of a CTA share a product of these sizes, powers of two; None if not.
 
-    They share rows as long as there are 64 for each, as then each reads its own part of A.
+    They share rows as long as there are 64 for each, as then each reads its own part of A. A thread
+    has so many registers, which have to hold its sums.
     """
     m, n, depth = sizes
     rows = _wgmma_rows(form) if target.has_wgmma else []
@@ -178,7 +186,8 @@ def wgmma_for(
     least = LEAST_ROW_BYTES * 8 // OPERAND_FORMS[form.b].bits if row.transposable else row.sizes[0]
     if columns < least:
         return None
-    if m * row.accumulator_registers(n) * 2 > MAX_SUM_REGISTERS * threads:
+    sums = m * row.accumulator_registers(n) * 2 // threads
+    if sums > min(MAX_SUM_REGISTERS, registers - OTHER_REGISTERS):
         return None
     return WarpgroupPiece(columns, row.k, accumulator, (WARPGROUP_WARPS * along_m, along_n))
 

@@ -43,7 +43,8 @@ from phobos.record import Record, record
 from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
 from phobos.transforms.place_tiles import buffer_bytes
 
-_STAGES_TO_OVERLAP = 3
+STAGES_TO_OVERLAP = 3
+"""One that is copied to, and two that products read."""
 
 
 @record
@@ -118,25 +119,22 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
         _await_behind_copies(behind, new_loop, copies.ops[-1], overlap)
 
 
-def overlap_of(loop: scf.ForOp, staged: Sequence[Staged], stages: int) -> int:
-    """How many products may still run when the next one starts: 1 if that is worth while.
-
-    It needs a stage more than one that is waited for at the end of its iteration.
-    """
+def can_overlap(loop: scf.ForOp, staged: Sequence[Staged]) -> bool:
+    """Whether a product may still run when the next one starts, if there are stages for it."""
     product = _product_before_copies(loop.body.block, staged)
-    if product is None or not by_warpgroups(product) or stages < _STAGES_TO_OVERLAP:
-        return 0
+    if product is None or not by_warpgroups(product):
+        return False
     made_of = product.instruction
     assert made_of is not None
     # Packed sums would be unpacked by the loop that carries them.
     if made_of.data.accumulator == "f16":
-        return 0
+        return False
     buffers = {one.buffer.memref for one in staged}
     has_stages = all(
         operand in buffers or (tile.is_shared(operand) and _is_from_outside(operand, loop))
         for operand in (product.a, product.b)
     )
-    return int(has_stages and _only_sums(product, loop))
+    return has_stages and _only_sums(product, loop)
 
 
 def _is_from_outside(value: SSAValue, loop: scf.ForOp) -> bool:

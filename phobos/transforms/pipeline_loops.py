@@ -12,10 +12,10 @@ computed from that, its place depends on the loop variable and on what is outsid
 the loop does not write the tensor. It is staged if its tile goes straight to a buffer that
 contractions alone read, the chip copies asynchronously, and every thread moves at least 4 bytes:
 then `stages` copies of the buffers take turns (`copy_ahead.py`), as many as fit the shared memory,
-at most 4, or what `@pipeline(n)` says; of more than two, no more than leave room for the CTAs that
-`@launch` declares or that a multiprocessor has registers for in any case. Otherwise its tile is
-carried in registers (`load_ahead.py`): from there an iteration stores the next one's tile to
-another stage, if two of its buffer fit, or else its own.
+at most 4 (5 where a product runs on beside the next one), or what `@pipeline(n)` says; of more
+than two, no more than leave room for the CTAs that `@launch` declares or that a multiprocessor has
+registers for in any case. Otherwise its tile is carried in registers (`load_ahead.py`): from there
+an iteration stores the next one's tile to another stage, if two of its buffer fit, or else its own.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
 each stage.
@@ -54,7 +54,7 @@ from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip, chip
 from phobos.targets.ptx.occupancy import least_ctas, shared_for
 from phobos.transforms.assign_layouts import turned
-from phobos.transforms.copy_ahead import Staged, copy_ahead, overlap_of
+from phobos.transforms.copy_ahead import STAGES_TO_OVERLAP, Staged, can_overlap, copy_ahead
 from phobos.transforms.load_ahead import Front, carry_ahead, fronts_of, stage_ahead
 from phobos.transforms.loop_stages import SharedRoom, index_ops
 
@@ -163,10 +163,11 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
         else:
             declared = launch_bound(kernel, "min_ctas") or 1
             ctas = max(declared, least_ctas(threads_of(kernel), target))
-            stages, reason = _fitting_stages(buffers, fronts, room, target, ctas)
+            most = MAX_STAGES + can_overlap(loop, copied)
+            stages, reason = _fitting_stages(buffers, fronts, room, target, ctas, most)
         if stages < 2:
             return _no_pipeline(reason)
-        overlap = overlap_of(loop, copied, stages)
+        overlap = int(stages >= STAGES_TO_OVERLAP and can_overlap(loop, copied))
         return Plan(Form.COPIES, stages, copied, others, fronts, reason, overlap)
     if not target.has_cp_async:
         why = f"{target.name} has no cp.async"
@@ -318,12 +319,13 @@ def _fitting_stages(
     room: SharedRoom,
     target: Chip,
     most_ctas: int,
+    most: int,
 ) -> tuple[int, str]:
     """As many stages as fit the shared memory beside what else is there during the loop.
 
     Warps of another CTA hide more of what a loop waits for than one more stage does.
     """
-    numbers = range(MAX_STAGES, 1, -1)
+    numbers = range(most, 1, -1)
     beside = _two_stages(fronts)
     bytes_of = {n: room.bytes_with(dict.fromkeys(copied, n) | beside) for n in numbers}
     if bytes_of[2] > room.limit:
@@ -334,7 +336,7 @@ def _fitting_stages(
         if bytes_of[2] <= share:
             break
     stages = next(stages for stages, taken in bytes_of.items() if taken <= share)
-    if stages == MAX_STAGES:
+    if stages == most:
         return stages, "more are not tried"
     if bytes_of[stages + 1] > room.limit:
         return stages, "more do not fit the shared memory"

@@ -38,6 +38,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from phobos.analysis.occupancy import registers_of
 from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import elementwise, tile
 from phobos.dialects.contraction import (
@@ -151,7 +152,7 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
             return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")
     turned = ""
     for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
-        group = wgmma_for(target, form, total, (m, n, depth), threads)
+        group = wgmma_for(target, form, total, (m, n, depth), threads, registers_of(kernel))
         if group is not None and not (takes_any_side(form) or _come_along_k(op)):
             turned = f"; wgmma of {_names(form.a, form.b)} reads rows along K, and not both come so"
         elif group is not None:
