@@ -139,8 +139,8 @@ def check_candidates(
             # Much is compiled only when a kernel is launched, by all three.
             with watch.step("kernels"):
                 run = entrant.prepare()
-                run_once(problem, machine, run, values)
-            worst = _compare(problem, machine, values, references)
+                written = run_once(problem, machine, run, values)
+            worst = _compare(problem, machine, written, references)
         except Exception as error:
             faults.append(replace(result, status=Status.FAILED, note=summary(error)))
             if not machine.is_alive():
@@ -169,12 +169,23 @@ def _references(problem: Problem, machine: Machine, values: Values) -> dict[str,
     return {array.name: value for array, value in zip(case.outputs, outputs, strict=True)}
 
 
-def run_once(problem: Problem, machine: Machine, run: Run, values: Values) -> None:
-    """Run on poisoned outputs and wait; raises what went wrong."""
+def run_once(problem: Problem, machine: Machine, run: Run, values: Values) -> Values:
+    """Run on poisoned outputs, wait, and give the values after it; raises what went wrong.
+
+    They hold other outputs than `values` does if the contender made its own. Those that come after
+    it shall not write to them: they may have any strides.
+    """
+    own = _own(values)
     for array in problem.case.outputs:
-        machine.poison(getattr(values, array.name))
-    run(values)
+        machine.poison(getattr(own, array.name))
+    run(own)
     machine.synchronize()
+    return own
+
+
+def _own(values: Values) -> Values:
+    """The same arrays, in a place where a contender may put others."""
+    return Values(**vars(values))
 
 
 def _compare(
@@ -288,7 +299,7 @@ def older_builds(problem: Problem, selection: Selection, entrant: Entrant) -> li
 
 
 def _bind(run: Run, buffers: Sequence[Values]) -> list[Launch]:
-    return [partial(run, values) for values in buffers]
+    return [partial(run, _own(values)) for values in buffers]
 
 
 def _best_of_each(ready: Sequence[Ready], medians: Sequence[float]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import phobos
@@ -126,6 +127,25 @@ def test_outputs_are_poisoned_for_each_candidate() -> None:
 
     results = run({"right": right, "nothing": nothing})
     assert {one.choices: one.status for one in results}["nothing"] is Status.WRONG
+
+
+def test_an_output_that_a_contender_makes_is_its_own() -> None:
+    """Those after it write to the case's array: another may have strides that none can take."""
+
+    def replacing(torch: Any, t: Values) -> None:
+        right(torch, t)
+        t.out = np.repeat(t.out, 2)[::2]
+
+    def dense(torch: Any, t: Values) -> None:
+        assert t.out.flags.c_contiguous
+        right(torch, t)
+
+    results = run({"replacing": replacing, "dense": dense, "again": replacing})
+    assert [(one.choices, one.status) for one in results if one.stage is Stage.SEARCH] == [
+        ("replacing", Status.OK),
+        ("dense", Status.OK),
+        ("again", Status.OK),
+    ]
 
 
 def test_sets_hold_different_data() -> None:
