@@ -47,7 +47,7 @@ def test_gemm_with_twice_the_threads(program: Shipped, size: tuple[int, int, int
     run_product(program, None, {"TILE_M": 128, "TILE_N": 128, "THREADS": 256}, size)
 
 
-@pytest.mark.parametrize("chip", ["sm_75", "sm_80", "sm_86", "sm_89"])
+@pytest.mark.parametrize("chip", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"])
 @by_program
 def test_gemm_for_older_chips(program: Shipped, chip: str) -> None:
     lacks_mma = (program.file, chip) == ("gemm_tf32", "sm_75")
