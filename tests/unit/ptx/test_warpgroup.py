@@ -99,7 +99,7 @@ def test_machine_code_has_them_by_name(types: str, opcode: str) -> None:
 
 
 @needs_ptxas
-@pytest.mark.parametrize("index", [0, 1, 12])
+@pytest.mark.parametrize("index", [0, 12])
 def test_ptxas_takes_every_size(index: int) -> None:
     row = WGMMA_SHAPES[index]
     entry = ptx.EntryOp.make("k", [ptx.Parameter("p", "u64")], maxntid=(128,))
@@ -175,7 +175,7 @@ class _Passing(RandomKernel):
         self.values[B32] += self.build.emit_multi(_PassOp, "cta", *values)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(20))
 def test_tied_values_are_what_they_were(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether registers are shared or not, and like a kernel that hands on nothing."""
     kernel = _Passing(seed)
