@@ -263,10 +263,10 @@ class Scheduler:
         missing = [t for t in mates if self.wave.alive[t] and t not in threads]
         notes, who = [], ""
         if missing:
-            number_in = missing[0] - first
-            name = f"lane {number_in % WARP}"
+            absent = missing[0] % padded
+            name = f"lane {absent % WARP}"
             if gate.width > WARP:
-                name += f" of its warp {number_in // WARP}"
+                name += f" of warp {absent // WARP}"
             who = f"; {name} is elsewhere"
             notes = self._whereabouts(missing[0])
         operands.report(

@@ -94,7 +94,7 @@ def _forms() -> list[MatrixForm]:
 MATRIX_FORMS = _forms()
 
 
-def _float_words(kind: str, count: int, seed: int) -> np.ndarray:
+def float_words(kind: str, count: int, seed: int) -> np.ndarray:
     """Bit patterns of floats, mostly of middling size so that sums cancel and lose bits."""
     words, picks = _hash(count, 31 * seed + 5), _hash(count, 31 * seed + 6)
     middle = _element(kind, count, seed)
@@ -123,11 +123,11 @@ def fragment(kind: str, registers: int, seed: int) -> np.ndarray:
     count = WARPS * registers * WARP
     shape = (WARPS, registers, WARP)
     if kind in ("f32", "tf32", "f64"):
-        return _float_words(kind, count, seed).astype(dtype).reshape(shape)
+        return float_words(kind, count, seed).astype(dtype).reshape(shape)
     if kind in ("f16", "bf16", "e4m3", "e5m2"):
         bits = 16 if kind.endswith("16") else 8
         packed = 32 // bits
-        elements = _float_words(kind, count * packed, seed).reshape(-1, packed)
+        elements = float_words(kind, count * packed, seed).reshape(-1, packed)
         shifts = np.arange(packed, dtype=np.uint64) * np.uint64(bits)
         return (elements << shifts).sum(axis=1, dtype=np.uint64).astype(dtype).reshape(shape)
     return _hash(count, seed).astype(dtype).reshape(shape)

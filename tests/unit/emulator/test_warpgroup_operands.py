@@ -169,7 +169,7 @@ def test_a_warp_that_goes_elsewhere(seed: int):
         "waits at `wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16` for threads of its"
         in message
     )
-    assert "lane 0 of its warp 3 is elsewhere" in message
+    assert "lane 0 of warp 3 is elsewhere" in message
     assert "other threads wait at this barrier" in message
 
 
