@@ -2,10 +2,10 @@
 
     python tools/record_gpu_answers.py OUT_FOLDER
 
-Needs a CUDA driver and NumPy. Writes `gpu_answers.json`, a digest of the results of each form that
-must agree bit for bit, and `gpu_approximations.npz`, results of the approximate forms; both belong
-in tests/unit/emulator/data. With `--samples`, the first results of every form are written to
-`samples.npz`, for looking into a difference.
+Needs a GPU that runs sm_90a, its driver, NumPy and ml_dtypes. Writes `gpu_answers.json`, a digest
+of the results of each form that must agree bit for bit, and `gpu_approximations.npz`, results of
+the approximate forms; both belong in tests/unit/emulator/data. With `--samples`, the first results
+of every form are written to `samples.npz`, for looking into a difference.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from tests.unit.emulator.matrix_forms import (  # noqa: E402
     fragments_of,
     matrix_module,
 )
+from tests.unit.emulator.warpgroup_forms import PRODUCT_FORMS  # noqa: E402
+from tests.unit.emulator.warpgroup_forms import answer as product_answer  # noqa: E402
 
 SAMPLES = 2500
 """Results of a form that `--samples` keeps."""
@@ -76,9 +78,10 @@ class Driver:
         grid: int,
         block: int,
         arrays: Sequence,
-        count: int,
+        count: int | None = None,
+        shared: int = 0,
     ) -> None:
-        """Run a kernel on copies of arrays and copy the last one back."""
+        """Run a kernel on copies of arrays, and a number if given; copy the last array back."""
         function = ctypes.c_void_p()
         self._call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         pointers = []
@@ -88,11 +91,11 @@ class Driver:
             size = ctypes.c_size_t(array.nbytes)
             self._call("cuMemcpyHtoD_v2", pointer, array.ctypes.data_as(ctypes.c_void_p), size)
             pointers.append(pointer)
-        values = [*pointers, ctypes.c_uint32(count)]
+        values = [*pointers, *([] if count is None else [ctypes.c_uint32(count)])]
         table = (ctypes.c_void_p * len(values))(
             *(ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in values)
         )
-        self._call("cuLaunchKernel", function, grid, 1, 1, block, 1, 1, 0, None, table, None)
+        self._call("cuLaunchKernel", function, grid, 1, 1, block, 1, 1, shared, None, table, None)
         last = arrays[-1]
         size = ctypes.c_size_t(last.nbytes)
         self._call("cuMemcpyDtoH_v2", last.ctypes.data_as(ctypes.c_void_p), pointers[-1], size)
@@ -123,6 +126,17 @@ def _answer_matrices(
             digests[form.suffix] = digest(result)
 
 
+def _answer_products(
+    driver: Driver, digests: dict[str, str], samples: dict[str, np.ndarray]
+) -> None:
+    def launch(text: str, name: str, grid: int, block: int, arrays: list, shared: int) -> None:
+        driver.launch(driver.load(text), name, grid, block, arrays, shared=shared)
+
+    for name in PRODUCT_FORMS:
+        samples[name] = product_answer(name, launch)
+        digests[name] = digest(samples[name])
+
+
 def main() -> None:
     """Run all forms and write the answers."""
     out = Path(sys.argv[1])
@@ -140,6 +154,7 @@ def main() -> None:
         else:
             approximate[form.line] = result[:APPROXIMATE]
     _answer_matrices(driver, digests, samples)
+    _answer_products(driver, digests, samples)
     document = {"gpu": driver.name, "operands": COUNT, "digests": digests}
     (out / "gpu_answers.json").write_text(json.dumps(document, indent=0) + "\n")
     np.savez_compressed(out / "gpu_approximations.npz", **approximate)  # type: ignore[arg-type]

@@ -341,4 +341,6 @@ class _ProductSite:
         if a in INTEGERS:
             saturate = self.form.saturates
             return lambda x, y, z: products.multiply_integers(x, y, z, saturate=saturate)
-        return lambda x, y, z: products.multiply_floats(x, y, z, d)
+        is_small = a in SMALL_FLOATS
+        adder = products.OF_WARPGROUPS_8_BIT if is_small else products.OF_WARPGROUPS
+        return lambda x, y, z: products.multiply_floats(x, y, z, d, adder)

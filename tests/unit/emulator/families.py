@@ -29,6 +29,7 @@ from tests.unit.emulator.matrix_forms import (
     fragments_of,
     matrix_kernel,
 )
+from tests.unit.emulator.warpgroup_forms import PRODUCT_FORMS, answer
 
 DATA = Path(__file__).parent / "data"
 
@@ -91,6 +92,12 @@ def run_matrix(form: MatrixForm) -> np.ndarray:
     result = np.zeros(shape, dtype=np.uint64 if form.is_wide else np.uint32)
     emulate(text, "k", WARPS, WARP, [*fragments_of(form), result, np.uint32(WARPS)])
     return result
+
+
+@cache
+def run_product(name: str) -> np.ndarray:
+    """The emulator's results of a form of `wgmma`, as bit patterns."""
+    return answer(name, emulate)
 
 
 def digests() -> dict[str, str]:
@@ -164,6 +171,9 @@ def exact_rows() -> list[str]:
     exact = [form for form in MATRIX_FORMS if form.is_exact]
     good = sum(digest(run_matrix(form)) == wanted[form.suffix] for form in exact)
     rows.append(f"| matrix products | `mma.sync` | {len(exact)} | {_verdict(good, len(exact))} |")
+    good = sum(digest(run_product(name)) == wanted[name] for name in PRODUCT_FORMS)
+    verdict = _verdict(good, len(PRODUCT_FORMS))
+    rows.append(f"| products of warpgroups | `wgmma` | {len(PRODUCT_FORMS)} | {verdict} |")
     return rows
 
 

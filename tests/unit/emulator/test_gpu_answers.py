@@ -14,11 +14,13 @@ from tests.unit.emulator.families import (
     digests,
     run,
     run_matrix,
+    run_product,
     ulp_distance,
 )
 from tests.unit.emulator.form_table import all_forms
 from tests.unit.emulator.forms import APPROXIMATE, Form, digest
 from tests.unit.emulator.matrix_forms import MATRIX_FORMS, MatrixForm
+from tests.unit.emulator.warpgroup_forms import PRODUCT_FORMS
 
 FORMS = all_forms()
 EXACT = [form for form in FORMS if form.is_exact]
@@ -37,7 +39,7 @@ def recorded() -> dict[str, str]:
 
 def test_every_form_was_recorded():
     names = {form.line for form in EXACT} | {f.suffix for f in MATRIX_FORMS if f.is_exact}
-    assert names == recorded().keys()
+    assert names | PRODUCT_FORMS.keys() == recorded().keys()
 
 
 @pytest.mark.parametrize("opcode", OPCODES)
@@ -67,3 +69,8 @@ def test_approximate_forms_are_close(form: Form):
 )
 def test_matrix_products_agree_bit_for_bit(form: MatrixForm):
     assert digest(run_matrix(form)) == recorded()[form.suffix]
+
+
+@pytest.mark.parametrize("name", PRODUCT_FORMS)
+def test_products_of_warpgroups_agree_bit_for_bit(name: str):
+    assert digest(run_product(name)) == recorded()[name]

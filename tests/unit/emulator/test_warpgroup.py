@@ -55,7 +55,10 @@ def test_sums_are_rounded_a_little(name: str):
         return
     size = np.abs(left) @ np.abs(right).T + np.abs(c)
     error = np.abs(kernel.run(on_emulator, a, b, c) - exact)
-    assert (error <= size * (2.0**-9 if kernel.types[0] == "f16" else 2.0**-22)).all()
+    share = {"f16": 2.0**-9, "f32": 2.0**-22}[kernel.types[0]]
+    # The adder for 8-bit floats keeps 13 bits of each term.
+    share = 2.0**-9 if kernel.types[1] == "e4m3" else share
+    assert (error <= size * share).all()
 
 
 @needs_ptxas
