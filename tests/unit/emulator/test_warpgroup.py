@@ -61,6 +61,23 @@ def test_sums_are_rounded_a_little(name: str):
     assert (error <= size * share).all()
 
 
+def test_sums_of_negative_zeros_are_positive():
+    """As on an H200; `mma.sync` gives a negative zero."""
+    kernel = KERNELS["f16"]
+    a, b = np.zeros((64, kernel.depth), np.float16), -np.zeros((64, kernel.depth), np.float16)
+    found = kernel.run(on_emulator, a, b, -np.zeros((64, 64), np.float32))
+    assert (found == 0).all()
+    assert not np.signbit(found).any()
+
+
+def test_infinities_keep_their_sign():
+    kernel = KERNELS["tf32"]
+    a, b = np.ones((64, kernel.depth), np.float32), np.ones((24, kernel.depth), np.float32)
+    a[:, 3], b[:, 3] = -np.inf, 2.0 ** (5 * np.arange(24))
+    found = kernel.run(on_emulator, a, b, np.zeros((64, 24), np.float32))
+    np.testing.assert_array_equal(found, np.full((64, 24), -np.inf, np.float32))
+
+
 @needs_ptxas
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_assemble(name: str):
