@@ -27,6 +27,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-warn-masked-folds",
         "ph-mask-slices",  # the entry checks that these proofs rest on
         "ph-swizzle-blocks",  # the proofs are made, and follow ctx.block
+        "ph-walk-back",  # likewise: the proofs hold for any order of iterations
         "ph-unroll-loops",  # copies what is proven of accesses along
         "ph-select-contraction",  # before layouts, which follow from the instruction
         "ph-hoist-operands",  # before layouts, as what is staged outside a loop has its own
@@ -59,6 +60,7 @@ _LOCATIONS = {
     "ph-warn-masked-folds": ("warn_masked_folds", "WarnMaskedFoldsPass"),
     "ph-mask-slices": ("mask_slices", "MaskSlicesPass"),
     "ph-swizzle-blocks": ("swizzle_blocks", "SwizzleBlocksPass"),
+    "ph-walk-back": ("walk_back", "WalkBackPass"),
     "ph-unroll-loops": ("unroll_loops", "UnrollLoopsPass"),
     "ph-select-contraction": ("select_contraction", "SelectContractionPass"),
     "ph-hoist-operands": ("hoist_operands", "HoistOperandsPass"),

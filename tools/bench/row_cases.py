@@ -47,7 +47,7 @@ SQUARE = Shape(
         {"ROWS": 1, "BLOCK": 8192, "THREADS": threads, "CTAS": ctas}
         for threads, ctas in (
             *((128, 2), (128, 3), (128, 4), (256, 2), (256, 3), (256, 4)),
-            *((512, 1), (512, 2), (512, 3), (1024, 1)),
+            *((512, 1), (512, 2), (512, 3), (512, 4)),
         )
     ),
     choices(BLOCK=8192, num_warps=(4, 8, 16)),
@@ -58,11 +58,7 @@ SHORT = Shape(
     tuple(
         {"ROWS": rows, "BLOCK": 1024, "THREADS": threads, "CTAS": ctas}
         for rows, threads, ctas in (
-            (4, 128, 6),
-            (2, 64, 12),
-            (1, 128, 12),
-            (1, 128, 16),
-            (1, 32, 24),
+            *((2, 64, 12), (2, 128, 6), (1, 128, 12), (1, 128, 16), (1, 64, 12), (1, 32, 24)),
         )
     ),
     choices(BLOCK=1024, num_warps=(1, 2, 4)),
@@ -73,7 +69,7 @@ LONG = Shape(
     tuple(
         {"BLOCK": block, "THREADS": threads, "CTAS": ctas}
         for block, threads, ctas in (
-            *((4096, 256, 3), (4096, 512, 2), (4096, 1024, 2), (8192, 512, 2), (8192, 1024, 1)),
+            *((4096, 512, 2), (4096, 1024, 2), (8192, 512, 2), (8192, 1024, 1), (16384, 1024, 1)),
         )
     ),
     choices(BLOCK=(4096, 8192), num_warps=(8, 16)),

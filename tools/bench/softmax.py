@@ -20,7 +20,8 @@ kernel softmax(X: tensor<DTYPE>[M, N], Y: tensor<DTYPE>[M, N]) {
   let r = ctx.block.x * ROWS
   let x = f32(pad(X[r :+ ROWS, 0 :+ BLOCK], -inf))
   let e = exp(x - max<over 1>(x))
-  Y[r :+ ROWS, 0 :+ BLOCK] = DTYPE(e / sum<over 1>(e))
+  let scale = 1 / sum<over 1>(e)
+  Y[r :+ ROWS, 0 :+ BLOCK] = DTYPE(e * scale)
 }
 """
 LONG = """\

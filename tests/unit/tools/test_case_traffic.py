@@ -25,7 +25,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "layernorm_long": (16, 4096),
     "row_sum": (16, 2048),
     "transpose": (128, 128),
-    "cumsum": (16, 4096),
+    "cumsum": (16, 8192),
     "add_broadcast": (64, 512),
     "embedding": (16, 512, 32),
     "cross_entropy": (16, 4096),

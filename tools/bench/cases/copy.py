@@ -14,7 +14,8 @@ from tools.bench.case import (
 from tools.bench.triton_language import jit, tl
 
 SOURCE = """\
-@autotune(BLOCK in [1024, 8192])
+@autotune(BLOCK in [512, 8192], THREADS in [64, 1024])
+@launch(THREADS)
 kernel copy(x: tensor<DTYPE>[N], out: tensor<DTYPE>[N]) {
   let base = ctx.block.x * BLOCK
   out[base :+ BLOCK] = x[base :+ BLOCK]
@@ -40,7 +41,10 @@ CASE = Case(
     phobos=PhobosKernel(
         lambda dtype: SOURCE.replace("DTYPE", dtype),
         "copy",
-        choices(BLOCK=(1024, 2048, 4096, 8192)),
+        tuple(
+            {"BLOCK": block, "THREADS": threads}
+            for block, threads in ((512, 128), (1024, 128), (1024, 256), (2048, 256), (4096, 512))
+        ),
     ),
     torch={"copy_": lambda torch, t: t.out.copy_(t.x)},
     triton=TritonKernel(

@@ -16,18 +16,32 @@ from tools.bench.case import (
 )
 from tools.bench.triton_language import jit, tl
 
-NARROW_SOURCE = """\
-@autotune(BLOCK in [512, 8192])
+BODY = """\
 kernel saxpy(x: tensor<DTYPE>[N], y: tensor<DTYPE>[N], out: tensor<DTYPE>[N], alpha: f32) {
   let base = ctx.block.x * BLOCK
   out[base :+ BLOCK] = DTYPE(alpha * f32(x[base :+ BLOCK]) + f32(y[base :+ BLOCK]))
 }
 """
+NARROW_SOURCE = "@autotune(BLOCK in [512, 8192])\n" + BODY
+LAUNCHED_SOURCE = (
+    "@autotune(BLOCK in [512, 8192], THREADS in [64, 1024])\n@launch(THREADS)\n" + BODY
+)
 
 
 def source(dtype: str) -> str | Path:
-    """The program that users copy, or its form for 16-bit types."""
+    """The program that users copy, or its form for 16-bit types; its CTAs have 256 threads."""
     return example("saxpy_fp32.ph") if dtype == "f32" else NARROW_SOURCE.replace("DTYPE", dtype)
+
+
+LAUNCHED = PhobosKernel(
+    lambda dtype: LAUNCHED_SOURCE.replace("DTYPE", dtype),
+    "saxpy",
+    tuple(
+        {"BLOCK": block, "THREADS": threads}
+        for block, threads in ((512, 64), (512, 128), (1024, 128), (4096, 1024), (8192, 1024))
+    ),
+    label="launch",
+)
 
 
 @jit
@@ -49,7 +63,7 @@ CASE = Case(
     scalars={"alpha": 2.0},
     flops=lambda extents: 2 * extents["N"],
     reference=lambda t: t.alpha * t.x + t.y,
-    phobos=PhobosKernel(source, "saxpy", choices(BLOCK=(512, 1024, 2048, 4096, 8192))),
+    phobos=PhobosKernel(source, "saxpy", choices(BLOCK=(1024, 2048, 4096)), others=(LAUNCHED,)),
     torch={"add": lambda torch, t: torch.add(t.y, t.x, alpha=t.alpha, out=t.out)},
     triton=TritonKernel(
         triton_saxpy,

@@ -14,7 +14,8 @@ from tools.bench.case import (
 from tools.bench.triton_language import jit, tl
 
 SOURCE = """\
-@autotune(ROWS in [32, 128], COLUMNS in [32, 128])
+@autotune(ROWS in [32, 128], COLUMNS in [32, 128], THREADS in [256, 512])
+@launch(THREADS)
 kernel turn(A: tensor<DTYPE>[M, N], B: tensor<DTYPE>[N, M]) {
   let i = ctx.block.x * ROWS
   let j = ctx.block.y * COLUMNS
@@ -45,8 +46,10 @@ CASE = Case(
         lambda dtype: SOURCE.replace("DTYPE", dtype),
         "turn",
         tuple(
-            {"ROWS": rows, "COLUMNS": columns}
-            for rows, columns in ((32, 32), (64, 64), (32, 128), (128, 32), (64, 128))
+            {"ROWS": rows, "COLUMNS": columns, "THREADS": threads}
+            for rows, columns, threads in (
+                *((64, 64, 256), (64, 64, 512), (64, 128, 256), (64, 128, 512), (32, 128, 256)),
+            )
         ),
     ),
     torch={"copy": lambda torch, t: t.B.copy_(t.A.T)},
