@@ -86,7 +86,8 @@ class Instruction:
     `name` is `fma` (multiply-adds of single elements), `mma`, `wmma` or `wgmma`; `shape` is
     (M, N, K) of one instruction, or what one thread holds side by side for `fma` with K = 1; `a`
     and `b` name the operands (`OPERAND_FORMS`), `accumulator` is the PTX type of the sum; `warps`
-    the warps along M and N.
+    the warps along M and N. If `part` is not 0, so much of K at a time is summed from zero, and the
+    sums of the parts are added up as f32.
     """
 
     name: str
@@ -95,16 +96,20 @@ class Instruction:
     b: str
     accumulator: str
     warps: tuple[int, int]
+    part: int = 0
 
     def __str__(self) -> str:
         m, n, k = self.shape
         along_m, along_n = self.warps
         operands = self.a if self.a == self.b else f"{self.a}*{self.b}"
-        return f"{self.name} m{m}n{n}k{k} {operands} {self.accumulator} warps {along_m}x{along_n}"
+        parts = f" parts {self.part}" if self.part else ""
+        shape = f"m{m}n{n}k{k}"
+        return f"{self.name} {shape} {operands} {self.accumulator} warps {along_m}x{along_n}{parts}"
 
 
 _TEXT = re.compile(
-    r"(fma|mma|wmma|wgmma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+) warps (\d+)x(\d+)"
+    r"(fma|mma|wmma|wgmma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+)"
+    r" warps (\d+)x(\d+)(?: parts (\d+))?"
 )
 
 
@@ -129,7 +134,8 @@ class InstructionAttr(Data[Instruction]):
             unknown = next((name for name in (a, b) if name not in OPERAND_FORMS), None)
             if unknown is not None:
                 parser.raise_error(f"`{unknown}` is no operand of a contraction", start, parser.pos)
-            return Instruction(found[1], (m, n, k), a, b, total, (along_m, along_n))
+            part = int(found[10] or 0)
+            return Instruction(found[1], (m, n, k), a, b, total, (along_m, along_n), part)
 
     def print_parameter(self, printer: Printer) -> None:
         """Prints the instruction's text in quotes."""
@@ -210,9 +216,15 @@ class DotOp(IRDLOperation):
         bytes_only = self.unsigned_a is not None or self.unsigned_b is not None
         if bytes_only and element != i8:
             raise VerifyException(f"tile.dot: only bytes can be unsigned, not {element}")
-        by_wgmma = self.instruction is not None and self.instruction.data.name == WGMMA
-        if self.in_flight is not None and not by_wgmma:
-            raise VerifyException("tile.dot: only a product by wgmma can be in flight")
+        if self.in_flight is not None and not can_be_in_flight(self):
+            raise VerifyException(
+                "tile.dot: only a product by wgmma, of one part, can be in flight"
+            )
+
+
+def can_be_in_flight(op: DotOp) -> bool:
+    """Whether a product can be started and waited for later: parts are added up right away."""
+    return by_warpgroups(op) and op.instruction is not None and not op.instruction.data.part
 
 
 def by_warpgroups(op: Operation) -> bool:

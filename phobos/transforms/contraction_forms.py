@@ -129,11 +129,16 @@ class WarpgroupPiece(Record):
     k: int
     accumulator: str
     warps: tuple[int, int]
+    part: int = 0
     m: int = WARPGROUP_ROWS
 
 
 MAX_COLUMNS = 256
 """Of one `wgmma`."""
+MAX_PART_COLUMNS = 128
+"""Of one `wgmma` whose sums are parts of a total, which is in other registers."""
+MAX_PART_DEPTH = 128
+"""Of K: so many products of 8-bit floats the hardware sums, as cuBLAS lets it."""
 MAX_SUM_REGISTERS = 128
 """Registers of a thread that sums of a warpgroup may take, so that none is spilled."""
 OTHER_REGISTERS = 26
@@ -164,11 +169,14 @@ def wgmma_for(
     sizes: tuple[int, int, int],
     threads: int,
     registers: int,
+    *,
+    exact: bool = True,
 ) -> WarpgroupPiece | None:
     """How the warpgroups of a CTA share a product of these sizes, powers of two; None if not.
 
     They share rows as long as there are 64 for each, as then each reads its own part of A. A thread
-    has so many registers, which have to hold its sums.
+    has so many registers, which have to hold its sums, and those of parts if the instruction itself
+    sums 8-bit floats in fewer bits than f32 has and the sum is to be `exact` to these.
     """
     m, n, depth = sizes
     rows = _wgmma_rows(form) if target.has_wgmma else []
@@ -182,14 +190,17 @@ def wgmma_for(
     if not along_m:
         return None
     along_n = groups // along_m
-    columns = min(MAX_COLUMNS, n // along_n)
+    in_parts = exact and form.a in SMALL_FLOATS and accumulator == "f32"
+    columns = min(MAX_PART_COLUMNS if in_parts else MAX_COLUMNS, n // along_n)
     least = LEAST_ROW_BYTES * 8 // OPERAND_FORMS[form.b].bits if row.transposable else row.sizes[0]
     if columns < least:
         return None
     sums = m * row.accumulator_registers(n) * 2 // threads
-    if sums > min(MAX_SUM_REGISTERS, registers - OTHER_REGISTERS):
+    of_part = row.accumulator_registers(columns) if in_parts else 0
+    if sums > min(MAX_SUM_REGISTERS, registers - OTHER_REGISTERS - of_part):
         return None
-    return WarpgroupPiece(columns, row.k, accumulator, (WARPGROUP_WARPS * along_m, along_n))
+    part = min(depth, MAX_PART_DEPTH) if in_parts else 0
+    return WarpgroupPiece(columns, row.k, accumulator, (WARPGROUP_WARPS * along_m, along_n), part)
 
 
 def wmma_for(

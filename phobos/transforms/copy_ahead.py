@@ -35,7 +35,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import DotOp, by_warpgroups
+from phobos.dialects.contraction import DotOp, can_be_in_flight
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, AwaitProductsOp
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
@@ -71,7 +71,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     outside = loop.parent
     assert outside is not None
     behind = _product_before_copies(body, staged)
-    in_flight = behind is not None and by_warpgroups(behind)
+    in_flight = behind is not None and can_be_in_flight(behind)
     distance = stages - 1 - overlap
     head = OpBuilder(loop)
     buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
@@ -122,7 +122,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
 def can_overlap(loop: scf.ForOp, staged: Sequence[Staged]) -> bool:
     """Whether a product may still run when the next one starts, if there are stages for it."""
     product = _product_before_copies(loop.body.block, staged)
-    if product is None or not by_warpgroups(product):
+    if product is None or not can_be_in_flight(product):
         return False
     made_of = product.instruction
     assert made_of is not None
@@ -186,7 +186,7 @@ def _product_before_copies(body: Block, staged: Sequence[Staged]) -> DotOp | Non
     first, *others = (op for op in body.ops if isinstance(op, DotOp))
     buffers = {one.buffer.memref for one in staged}
     reads_stage = not buffers.isdisjoint((first.a, first.b))
-    return first if reads_stage and (others or by_warpgroups(first)) else None
+    return first if reads_stage and (others or can_be_in_flight(first)) else None
 
 
 def _put_behind(copies: Sequence[Operation], product: DotOp) -> None:

@@ -76,6 +76,7 @@ from phobos.transforms.contraction_forms import (
 
 GROUP = "fallback"
 TENSORCORE = "phobos.tensorcore"
+FAST_MATH = "phobos.fast_math"
 _ZERO = IntegerAttr(0, i32)
 
 
@@ -150,13 +151,17 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
         piece = wmma_for(target, form, total, (m, n, depth))
         if piece is not None:
             return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")
-    turned = ""
+    turned, exact = "", FAST_MATH not in kernel.attributes
     for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
-        group = wgmma_for(target, form, total, (m, n, depth), threads, registers_of(kernel))
+        group = wgmma_for(
+            target, form, total, (m, n, depth), threads, registers_of(kernel), exact=exact
+        )
         if group is not None and not (takes_any_side(form) or _come_along_k(op)):
             turned = f"; wgmma of {_names(form.a, form.b)} reads rows along K, and not both come so"
         elif group is not None:
-            return Choice(WGMMA, form, group, _why(op, form, asked.rounding, target) + turned)
+            parts = f", summed in parts of {group.part} along K" if group.part else ""
+            why = _why(op, form, asked.rounding, target) + parts + turned
+            return Choice(WGMMA, form, group, why)
     for form in options:
         row = mma_for(target, form, total, depth)
         if row is not None:
@@ -208,12 +213,15 @@ def _select(op: DotOp, kernel: gpu.FuncOp, choice: Choice) -> None:
         return
     if form.converted is not None:
         _convert_operands(op, form.converted)
+    part = 0
     if isinstance(row, WarpgroupPiece):
-        warps = row.warps
+        warps, part = row.warps, row.part
     else:
         warps = _split(op, m, n, 1 << warp_bits, (row.m, row.n))
     op.instruction = InstructionAttr(
-        Instruction(choice.name, (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps)
+        Instruction(
+            choice.name, (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps, part
+        )
     )
 
 

@@ -31,8 +31,8 @@ from phobos.transforms.lowering.state import Handler, Lowering
 
 Place = tuple[int, int]
 _ALIGNED = "sync.aligned"
-_ADDED, _PLUS = 1, 1
-"""Literals: the product is added to the accumulator, and no operand is negated."""
+_PLUS = 1
+"""The literal of an operand that is not negated."""
 _ADDRESS_SHIFT = 4
 """Descriptors count addresses in units of 16 bytes."""
 _A_REGISTERS = 4
@@ -99,44 +99,93 @@ class _Fragments:
         return self._words[first : first + _A_REGISTERS]
 
 
+class _Products:
+    """The `wgmma` of a contraction, each by the place of its piece and its step along K."""
+
+    def __init__(self, low: Lowering, op: DotOp, instruction: Instruction, layouts: Contraction):
+        self._low = low
+        self.row = row = row_of(instruction)
+        self._columns = instruction.shape[1]
+        self._b = _Descriptors(low, op, op.b, layouts.b, 0)
+        if tile.is_shared(op.a):
+            m, k = layouts.a.shape[-2:]
+            one = wgmma_starts((m, k), instruction.shape, instruction.warps)
+            self._a = _Descriptors(low, op, op.a, add_units(one, layouts.a.rank - 2), 1)
+        else:
+            self._a = _Fragments(low.words(op.a), layouts.a)
+        given = (self._a, self._b)
+        turns = tuple(int(one.is_turned) for one in given if isinstance(one, _Descriptors))
+        signs = () if instruction.accumulator == "s32" else (_PLUS, _PLUS)
+        self._literals = (*signs, *(turns if row.transposable else ()))
+        self.count = row.accumulator_registers(self._columns)
+        """Registers of the sum of one piece."""
+
+    def emit(
+        self, totals: Sequence[SSAValue], piece: Place, step: int, *, added: bool = True
+    ) -> Sequence[SSAValue]:
+        """Starts one: what is summed so far plus the product, or the product alone."""
+        m, n = piece
+        left = self._a.of((m, step))
+        return self._low.build.emit_multi(
+            ptx.WgmmaMmaAsyncOp,
+            self.row.suffix(self._columns),
+            *totals,
+            *((left,) if isinstance(left, SSAValue) else left),
+            self._b.of((step, n)),
+            results=(B32,) * self.count,
+            imm=(int(added), *self._literals),
+        )
+
+    def commit(self) -> None:
+        """Makes a group of those that were started since the last one."""
+        self._low.build.emit_multi(ptx.WgmmaCommitGroupOp, _ALIGNED, results=())
+
+
 def warpgroup_products(
     low: Lowering, op: DotOp, instruction: Instruction, layouts: Contraction
 ) -> Share:
     """The sums of a contraction; in flight still, if the op says so."""
-    row = row_of(instruction)
-    _, columns, depth = instruction.shape
+    products = _Products(low, op, instruction, layouts)
     in_words = instruction.accumulator == "f16"
-    b = _Descriptors(low, op, op.b, layouts.b, 0)
-    if tile.is_shared(op.a):
-        m, k = layouts.a.shape[-2:]
-        one = wgmma_starts((m, k), instruction.shape, instruction.warps)
-        starts = add_units(one, layouts.a.rank - 2)
-        a = _Descriptors(low, op, op.a, starts, 1)
-    else:
-        a = _Fragments(low.words(op.a), layouts.a)
-    turns = tuple(int(one.is_turned) for one in (a, b) if isinstance(one, _Descriptors))
-    signs = () if instruction.accumulator == "s32" else (_PLUS, _PLUS)
-    literals = (_ADDED, *signs, *(turns if row.transposable else ()))
-    totals = list(_fence(low, low.words(op.c) if in_words else low.elements(op.c)))
-    count = row.accumulator_registers(columns)
-    pieces = _places(layouts.c)[:: layouts.c.in_size(REGISTER) * count // len(totals)]
-    for step in range(0, layouts.a.shape[-1], depth):
-        for number, (m, n) in enumerate(pieces):
-            mine = slice(number * count, (number + 1) * count)
-            left = a.of((m, step))
-            totals[mine] = low.build.emit_multi(
-                ptx.WgmmaMmaAsyncOp,
-                row.suffix(columns),
-                *totals[mine],
-                *((left,) if isinstance(left, SSAValue) else left),
-                b.of((step, n)),
-                results=(B32,) * count,
-                imm=literals,
-            )
-    low.build.emit_multi(ptx.WgmmaCommitGroupOp, _ALIGNED, results=())
+    totals = list(low.words(op.c) if in_words else low.elements(op.c))
+    pieces = _places(layouts.c)[:: layouts.c.in_size(REGISTER) * products.count // len(totals)]
+    steps = range(0, layouts.a.shape[-1], instruction.shape[-1])
+    if instruction.part:
+        return Share(_sums_of_parts(low, products, totals, pieces, steps, instruction.part))
+    totals = list(_fence(low, totals))
+    for step in steps:
+        for number, piece in enumerate(pieces):
+            mine = slice(number * products.count, (number + 1) * products.count)
+            totals[mine] = products.emit(totals[mine], piece, step)
+    products.commit()
     if op.in_flight is None:
         totals = _wait(low, totals, 0)
     return Share(words=totals) if in_words else Share(totals)
+
+
+def _sums_of_parts(
+    low: Lowering,
+    products: _Products,
+    totals: Sequence[SSAValue],
+    pieces: Sequence[Place],
+    steps: range,
+    part: int,
+) -> list[SSAValue]:
+    """Sums of which the hardware makes `part` of K at a time, each added to the total as f32."""
+    summed = list(totals)
+    each = max(1, part // steps.step)
+    nothing = [low.build.imm_f32(0.0)] * products.count
+    for first in range(0, len(steps), each):
+        for number, piece in enumerate(pieces):
+            made = _fence(low, nothing)
+            for step in steps[first : first + each]:
+                made = products.emit(made, piece, step, added=step != steps[first])
+            products.commit()
+            made = _wait(low, made, 0)
+            mine = range(number * products.count, (number + 1) * products.count)
+            for register, value in zip(mine, made, strict=True):
+                summed[register] = low.build.emit(ptx.AddOp, "rn.f32", summed[register], value)
+    return summed
 
 
 def _fence(low: Lowering, registers: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -52,9 +52,17 @@ kernel asked(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f32>[M, N]) {
 }
 
 // Bytes lie along K in shared memory: where both operands come so from their tensors.
-// CHECK: tile.dot {{.*}} using <"wgmma m64n128k32 e4m3 f32 warps 4x1">
+// CHECK: tile.dot {{.*}} using <"wgmma m64n128k32 e4m3 f32 warps 4x1 parts 64">
 @launch(128)
 kernel floats(A: tensor<f8e4m3>[M, K], B: tensor<f8e4m3>[N, K], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 128] = dot_t(A[0 :+ 64, 0 :+ 64], B[0 :+ 128, 0 :+ 64])
+}
+
+// With @fast_math the hardware sums all of K.
+// CHECK: tile.dot {{.*}} using <"wgmma m64n128k32 e4m3 f32 warps 4x1">
+@fast_math
+@launch(128)
+kernel floats_fast(A: tensor<f8e4m3>[M, K], B: tensor<f8e4m3>[N, K], C: tensor<f32>[M, N]) {
   C[0 :+ 64, 0 :+ 128] = dot_t(A[0 :+ 64, 0 :+ 64], B[0 :+ 128, 0 :+ 64])
 }
 

@@ -11,7 +11,16 @@ import pytest
 import phobos
 from phobos.targets.ptx.assembler import assemble
 from tests.support.ptxas import needs_ptxas
-from tests.unit.contraction.test_products import EXTENTS, PATHS, Case, check, source
+from tests.unit.contraction.test_products import (
+    ELEMENTS,
+    EXTENTS,
+    PATHS,
+    Case,
+    Path,
+    check,
+    multiply,
+    source,
+)
 
 CHIP = "sm_90a"
 NAMES = ("f16", "bf16", "f16 in f16", "f8e5m2", "f32 as f16")
@@ -146,6 +155,23 @@ def test_a_product_of_a_product_takes_it_from_registers(rows: int, threads: int)
         scores = q.astype(np.float64) @ k[n : n + 32].astype(np.float64).T
         wanted = 0.5 * wanted + np.float16(scores * 0.25).astype(np.float64) @ v[n : n + 32]
     np.testing.assert_array_equal(found, wanted.astype(np.float32))
+
+
+def test_sums_of_small_floats_are_made_in_parts() -> None:
+    """The hardware's own sum has fewer bits than f32: the longer it is, the more it loses."""
+    rng = np.random.default_rng(3)
+    a, b = (
+        rng.standard_normal(size).astype(ELEMENTS["f8e4m3"]) for size in ((64, 1024), (1024, 64))
+    )
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+
+    def error(attribute: str) -> float:
+        path = Path("f8e4m3", "f8e4m3", "f32", attribute)
+        found = multiply(CHIP, path, a, b, (64, 64, 128), form="dot_t")
+        return float(np.abs(found - wanted).max())
+
+    whole, parts = error("@fast_math"), error("")
+    assert parts < whole / 3
 
 
 @needs_ptxas
