@@ -7,7 +7,7 @@
 // transposed, [N, K], so that the bytes that the tensor cores take together lie together.
 
 @autotune(
-  TILE_M in [128, 256], TILE_N in [64, 256], TILE_K in [64, 128], THREADS in [128, 256]
+  TILE_M in [128, 256], TILE_N in [64, 256], TILE_K in [64, 128], THREADS in [128, 256, 512]
 )
 @launch(THREADS)
 @dynshared
