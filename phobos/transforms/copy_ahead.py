@@ -42,6 +42,7 @@ from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.record import Record, record
 from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
 from phobos.transforms.place_tiles import buffer_bytes
+from phobos.transforms.turning_copies import suit_products
 
 STAGES_TO_OVERLAP = 3
 """One that is copied to, and two that products read."""
@@ -74,6 +75,8 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     in_flight = behind is not None and can_be_in_flight(behind)
     distance = stages - 1 - overlap
     head = OpBuilder(loop)
+    for one in staged:
+        suit_products(one.load, one.turn, one.buffer)
     buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
     place = loop.lb
     for stage in range(distance):

@@ -16,7 +16,7 @@ and half the time of steps of 32 (without copies and barriers, 128 results a thr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 
@@ -172,9 +172,10 @@ def _products(
             widened[value, name] = _widen(low, value, kind, signed=name != "u8")
         return widened[value, name]
 
+    walk = _winding(places(layouts.c))
     for k in range(layouts.a.shape[-1]):
         done: dict[tuple[SSAValue, Coordinate], SSAValue] = {}
-        for register, place in enumerate(places(layouts.c)):
+        for register, place in walk:
             *stack, m, n = place
             key = (totals[register], place)
             if key not in done:
@@ -183,6 +184,27 @@ def _products(
                 done[key] = _multiply_add(low, instruction.accumulator, left, right, key[0])
             totals[register] = done[key]
     return totals
+
+
+def _winding(held: Sequence[Coordinate]) -> list[tuple[int, Coordinate]]:
+    """Registers of sums and their places, such that each shares a factor with the one before.
+
+    Two rows at a time are walked column by column, down one column and up the next, and the next
+    two rows back: so every multiply-add but the first reads two registers that its predecessor did
+    not, and the register file delivers two in a cycle.
+    """
+    matrices = {at: number for number, at in enumerate(sorted({at[:-2] for at in held}))}
+    rows = {m: i for i, m in enumerate(sorted({at[-2] for at in held}))}
+    columns = {n: j for j, n in enumerate(sorted({at[-1] for at in held}))}
+
+    def turn(entry: tuple[int, Coordinate]) -> tuple[int, ...]:
+        *stack, m, n = entry[1]
+        pair, column = rows[m] // 2, columns[n]
+        if pair % 2:
+            column = len(columns) - 1 - column
+        return matrices[tuple(stack)], pair, column, (rows[m] ^ column) & 1
+
+    return sorted(enumerate(held), key=turn)
 
 
 def _widen(low: Lowering, value: SSAValue, kind: Kind, *, signed: bool) -> SSAValue:

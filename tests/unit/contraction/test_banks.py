@@ -41,12 +41,23 @@ def test_shipped_products(program: Shipped, tiles: Mapping[str, int]) -> None:
 @pytest.mark.parametrize("form", ["dot", "dot_t", "t_dot"])
 @pytest.mark.parametrize("name", ["tf32", "f64", "i8", "f16", "f8e5m2", "f32"])
 def test_turned_operands(name: str, form: str) -> None:
+    check(_product(name, form, 128))
+
+
+@pytest.mark.parametrize("form", ["dot", "dot_t"])
+def test_operands_that_copies_turn(form: str) -> None:
+    """64 results a thread: copies of single elements, loads of four that are neighbours."""
+    check(_product("f32", form, 64))
+
+
+def _product(name: str, form: str, threads: int) -> Profile:
+    """What the accesses of one product of 64 x 64 x 32 ones took."""
     path, tile = PATHS[name], (64, 64, 32)
-    module = phobos.compile(source(path, tile, 128, 2, form), chip="sm_90")
+    module = phobos.compile(source(path, tile, threads, 2, form), chip="sm_90")
     a = np.ones(tile[::2][:: -1 if form == "t_dot" else 1]).astype(ELEMENTS[path.a])
     b = np.ones(tile[1:][:: 1 if form == "dot_t" else -1]).astype(ELEMENTS[path.b])
     c = np.zeros(tile[:2]).astype(ELEMENTS[path.total])
     profile = Profile()
     module["product"](A=a, B=b, C=c, grid=(1, 1, 1), device=EmulatorDevice(profile=profile))
     assert np.all(c.astype(np.float64) == tile[2])
-    check(profile)
+    return profile

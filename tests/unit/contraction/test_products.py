@@ -246,6 +246,27 @@ def test_no_room_for_a_second_stage(k: int) -> None:
     check("sm_75", "f32", (17, 33, k), (64, 80, 64), threads=256)
 
 
+@pytest.mark.parametrize("form", ["dot", "dot_t"])
+@pytest.mark.parametrize(
+    ("chip", "name", "tile"),
+    [
+        ("sm_80", "f32", (64, 64, 32)),
+        ("sm_90", "f32", (48, 80, 8)),
+        ("sm_89", "f64", (64, 64, 4)),
+        ("sm_90", "f32", (128, 32, 1)),
+    ],
+)
+def test_operands_that_copies_turn(
+    chip: str, name: str, tile: tuple[int, int, int], form: str
+) -> None:
+    """64 results a thread and more, of extents that no tile divides; no barrier is missing."""
+    m, n, k = tile
+    check(
+        chip, name, (m + 7, n - 5, 3 * k + k // 2), tile, threads=m * n // 64 // 32 * 32,
+        stages=3, form=form, checks=("bounds", "align", "init", "race"),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("chip", "name"),

@@ -29,14 +29,21 @@ STACKS = [(4, 16, 32, 32), (3, 16, 8, 16), (2, 24, 20, 32)]
 
 
 def check(
-    name: str, chip: str, tile: tuple[int, ...], form: str = "dot", threads: int = 128
+    name: str,
+    chip: str,
+    tile: tuple[int, ...],
+    form: str = "dot",
+    threads: int = 128,
+    *,
+    ahead: bool = False,
 ) -> Profile:
     """Multiplies stacks of small integers by one CTA and a part of others, exactly."""
     path, (tz, tm, tn, tk) = PATHS[name], tile
     rows, depth, columns = f"row :+ {tm}", f"k :+ {tk}", f"column :+ {tn}"
     module = phobos.compile(
         SOURCE.format(
-            a=path.a, b=path.b, total=path.total, threads=threads, attributes=path.attributes,
+            a=path.a, b=path.b, total=path.total, threads=threads,
+            attributes=path.attributes + "\n@pipeline" * ahead,
             tz=tz, tm=tm, tn=tn, tk=tk, zero="0" if path.total == "i32" else "0.0", form=form,
             a_dims="K, M" if form == "t_dot" else "M, K",
             b_dims="N, K" if form == "dot_t" else "K, N",
@@ -100,6 +107,13 @@ def test_warps_without_a_part_of_one_product_take_others() -> None:
 
 def test_multiply_adds_that_are_rolled_up() -> None:
     check("f32", "sm_90", (2, 64, 32, 32), threads=64)
+
+
+@pytest.mark.parametrize("form", ["dot", "dot_t"])
+def test_copies_that_turn_matrices(form: str) -> None:
+    """64 results a thread, of two products, from copies that run ahead of the loop."""
+    profile = check("f32", "sm_90", (2, 64, 32, 16), form, threads=64, ahead=True)
+    assert profile.total.passes == profile.total.ideal_passes
 
 
 def test_a_chain_of_stacks() -> None:
