@@ -42,8 +42,8 @@ def turning_copy(
     matrices, which lie one behind the other.
 
     >>> tile, buffer = turning_copy((32, 8), 4, 5, 1)
-    >>> str(tile)
-    'register=[[8, 0], [16, 0]] lane=[[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]] warp=[[4, 0]] -> [32, 8]'
+    >>> tile.bases("lane")
+    ((0, 1), (0, 2), (0, 4), (1, 0), (2, 0))
     >>> buffer.apply(offset=32), buffer.apply(offset=3 * 32)
     ((4, 1), (12, 3))
     """

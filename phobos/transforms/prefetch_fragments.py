@@ -15,8 +15,9 @@
                                             }
 
 The contraction of a staged loop is cut into the steps of its instruction, and each step's
-fragments are loaded one step ahead, the first step's in the iteration before. So the tensor
-cores have work while a warp waits for the barrier and for shared memory. The copies of later
+fragments are loaded one step ahead, the first step's in the iteration before. So there is work
+while a warp waits for the barrier and for shared memory. Multiply-adds are cut too, if all of
+them are unrolled and operands lie so that a step's are loaded in whole vectors. The copies of later
 stages go behind the loads of the first steps, an operand to a step: ptxas moves no load of shared
 memory over a copy into it, and would have the first products done before it loads for the next.
 Where threads store to the next stage (`tile.next_stage`) they do so before the last step.
@@ -46,9 +47,13 @@ from phobos.dialects.staging import (
 )
 from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
+from phobos.layout import LinearLayout
 from phobos.layout.build import REGISTER
+from phobos.layout.shared import shared_vector
 from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, with_layout
+from phobos.transforms.lowering.multiply_adds import unrolled_depth
+from phobos.transforms.lowering.shared_tiles import as_part
 
 _MATRICES = 4
 """What one `ldmatrix` loads at most, a word of each thread for each."""
@@ -95,12 +100,17 @@ def _staged_product(loop: scf.ForOp, threads: int) -> _Product | None:
     a, b = dot.a.owner, dot.b.owner
     if not isinstance(a, StageOp) or not isinstance(b, StageOp) or a.index is not b.index:
         return None
-    if dot.instruction is None or dot.instruction.data.name != "mma":
+    if dot.instruction is None or dot.instruction.data.name not in ("mma", "fma"):
         return None
     if _is_stack(dot):
         return None  # the loads of one product wait while another is made
     whole = contraction_of(dot, threads).a.shape[-1]
-    depth = _depth(dot, whole, threads)
+    if dot.instruction.data.name == "mma":
+        depth = _depth(dot, whole, threads)
+    elif _loads_steps(dot, threads):
+        depth = 1
+    else:
+        return None
     steps = whole // depth
     if steps < 2:
         return None
@@ -122,6 +132,24 @@ def _depth(dot: DotOp, whole: int, threads: int) -> int:
     while depth * 2 <= whole // 2 and not fills_a_load():
         depth *= 2
     return depth if fills_a_load() else least
+
+
+def _loads_steps(dot: DotOp, threads: int) -> bool:
+    """Whether multiply-adds are all unrolled, and load no wider than one step along K is."""
+    layouts, step = contraction_of(dot, threads), contraction_of(dot, threads, 1)
+    if unrolled_depth(dot, layouts) < layouts.a.shape[-1]:
+        return False
+    operands = ((dot.a, layouts.a, step.a), (dot.b, layouts.b, step.b))
+    return all(_vector(mem, whole) == _vector(mem, part) for mem, whole, part in operands)
+
+
+def _vector(buffer: SSAValue, layout: LinearLayout) -> int:
+    """Elements that a thread loads at once from a buffer, of which a tile is a part."""
+    assert isinstance(buffer.type, MemRefType)
+    element = buffer.type.element_type
+    assert isinstance(element, FixedBitwidthType)
+    shared = tile.shared_layout_of(buffer)
+    return shared_vector(as_part(layout, shared), shared, element.size)
 
 
 def _words(type_: TensorType) -> int:

@@ -25,9 +25,7 @@ _SIZES = (4, 8)
 """Bytes of an element that a copy can move by itself and a load several of."""
 
 
-def suit_products(
-    load: tile.LoadOp, turn: TransposeOp | None, buffer: memref.AllocaOp
-) -> None:
+def suit_products(load: tile.LoadOp, turn: TransposeOp | None, buffer: memref.AllocaOp) -> None:
     """Retypes a load that becomes a copy, and its buffer, where the products' loads gain by it.
 
     `turn` is the transposition between the load and the buffer, if there is one.

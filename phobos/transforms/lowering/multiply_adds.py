@@ -53,7 +53,7 @@ def multiply_adds(
     """The sums of a contraction without tensor cores."""
     totals = list(low.elements(op.c))
     depth = layouts.a.shape[-1]
-    part = _depth_of_part(op, layouts)
+    part = unrolled_depth(op, layouts)
     if part == depth:
         operands = (_whole(low, op, op.a, layouts.a), _whole(low, op, op.b, layouts.b))
         return Share(_products(low, op, instruction, layouts, operands, totals))
@@ -70,8 +70,8 @@ def multiply_adds(
     return Share(_repeat(low, depth // part, totals, body))
 
 
-def _depth_of_part(op: DotOp, layouts: Contraction) -> int:
-    """How much of K is unrolled."""
+def unrolled_depth(op: DotOp, layouts: Contraction) -> int:
+    """How many steps along K are unrolled; the other ones are further iterations of a loop."""
     depth, held = layouts.a.shape[-1], places(layouts.c)
     in_memory = tile.is_shared(op.a) and tile.is_shared(op.b)
     if not in_memory or len(set(held)) < len(held):
