@@ -53,7 +53,7 @@ def multiply_adds(
     """The sums of a contraction without tensor cores."""
     totals = list(low.elements(op.c))
     depth = layouts.a.shape[-1]
-    part = unrolled_depth(op, layouts)
+    part = _depth_of_part(op, layouts)
     if part == depth:
         operands = (_whole(low, op, op.a, layouts.a), _whole(low, op, op.b, layouts.b))
         return Share(_products(low, op, instruction, layouts, operands, totals))
@@ -70,8 +70,8 @@ def multiply_adds(
     return Share(_repeat(low, depth // part, totals, body))
 
 
-def unrolled_depth(op: DotOp, layouts: Contraction) -> int:
-    """How many steps along K are unrolled; the other ones are further iterations of a loop."""
+def _depth_of_part(op: DotOp, layouts: Contraction) -> int:
+    """How much of K is unrolled."""
     depth, held = layouts.a.shape[-1], places(layouts.c)
     in_memory = tile.is_shared(op.a) and tile.is_shared(op.b)
     if not in_memory or len(set(held)) < len(held):
@@ -189,20 +189,18 @@ def _products(
 def _winding(held: Sequence[Coordinate]) -> list[tuple[int, Coordinate]]:
     """Registers of sums and their places, such that each shares a factor with the one before.
 
-    Two rows at a time are walked column by column, down one column and up the next, and the next
-    two rows back: so every multiply-add but the first reads two registers that its predecessor did
-    not, and the register file delivers two in a cycle.
+    Rows are walked there and back. So a multiply-add reads two registers that its predecessor did
+    not, its sum and the other factor, and not three: the register file delivers two in a cycle, of
+    an even and an odd number.
     """
-    matrices = {at: number for number, at in enumerate(sorted({at[:-2] for at in held}))}
-    rows = {m: i for i, m in enumerate(sorted({at[-2] for at in held}))}
-    columns = {n: j for j, n in enumerate(sorted({at[-1] for at in held}))}
+    rows, columns = (sorted({at[axis] for at in held}) for axis in (-2, -1))
+    row_of = {m: i for i, m in enumerate(rows)}
+    column_of = {n: j for j, n in enumerate(columns)}
 
-    def turn(entry: tuple[int, Coordinate]) -> tuple[int, ...]:
-        *stack, m, n = entry[1]
-        pair, column = rows[m] // 2, columns[n]
-        if pair % 2:
-            column = len(columns) - 1 - column
-        return matrices[tuple(stack)], pair, column, (rows[m] ^ column) & 1
+    def turn(entry: tuple[int, Coordinate]) -> tuple[Coordinate, int, int]:
+        *_, m, n = at = entry[1]
+        row, column = row_of[m], column_of[n]
+        return at[:-2], row, -column if row % 2 else column
 
     return sorted(enumerate(held), key=turn)
 

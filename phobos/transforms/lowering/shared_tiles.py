@@ -26,7 +26,7 @@ from phobos.layout.queries import (
     thread_layout,
     vector_bits,
 )
-from phobos.layout.shared import LINE_BYTES, offsets
+from phobos.layout.shared import offsets
 from phobos.transforms.lowering.accesses import load, part_of, store
 from phobos.transforms.lowering.addresses import (
     Address,
@@ -36,7 +36,6 @@ from phobos.transforms.lowering.addresses import (
 )
 from phobos.transforms.lowering.registers import Kind, Share
 from phobos.transforms.lowering.state import Lowering
-from phobos.transforms.place_tiles import buffer_bytes
 
 
 class SharedAccess:
@@ -58,8 +57,6 @@ class SharedAccess:
         self.base, self.start = shared_base(low, mem)
         (self.thread,) = thread_coordinates(low, self.offsets)
         self._moved_by_threads = reduce(or_, thread_layout(self.offsets).packed(THREAD), 0)
-        aligned = LINE_BYTES if buffer_bytes(mem) % LINE_BYTES == 0 else 1
-        self._inside_line = (aligned - 1) // kind.bytes
         self._moved: dict[int, SSAValue] = {}
 
     def moved(self, by: SSAValue, bits: int) -> SharedAccess:
@@ -92,29 +89,17 @@ class SharedAccess:
 
     def address(self, offset: int) -> Address:
         """The address of the element at an offset from the thread's own."""
-        size = self.kind.bytes
+        build, size = self.low.build, self.kind.bytes
         if self.thread is None:
             return Address(self.base, self.start + offset * size, "shared")
         # Bits that the thread moves too (a swizzle) are XORed in, the others simply added.
         moved = offset & self._moved_by_threads
-        return Address(self._moved_by(moved), self.start + (offset - moved) * size, "shared")
-
-    def _moved_by(self, bits: int) -> SSAValue:
-        """The thread's own address with bits of the offset XORed in."""
-        build, size = self.low.build, self.kind.bytes
-        if bits not in self._moved:
-            inside = bits & self._inside_line
-            if inside:
-                # Lines are aligned, so no carry from the base gets in the way.
-                start = self._moved_by(bits - inside)
-                self._moved[bits] = build.emit(ptx.XorOp, "b32", start, inside * size)
-            else:
-                thread = self.thread
-                assert thread is not None
-                if bits:
-                    thread = build.emit(ptx.XorOp, "b32", thread, bits)
-                self._moved[bits] = build.emit(ptx.MadOp, "lo.s32", thread, size, self.base)
-        return self._moved[bits]
+        if moved not in self._moved:
+            thread = self.thread
+            if moved:
+                thread = build.emit(ptx.XorOp, "b32", thread, moved)
+            self._moved[moved] = build.emit(ptx.MadOp, "lo.s32", thread, size, self.base)
+        return Address(self._moved[moved], self.start + (offset - moved) * size, "shared")
 
 
 class MatrixLoads:
