@@ -275,7 +275,7 @@ def batched(layouts: Contraction, batch: tuple[int, ...]) -> Contraction:
     'register=[[0, 0, 1], [0, 8, 0], [2, 0, 0]]'
     """
     sizes = tuple(map(ceil_pow2, batch))
-    steps = _steps(sizes)
+    steps = stack_steps(sizes)
     idle = [
         (name, bit)
         for name in (WARP, LANE)
@@ -287,7 +287,7 @@ def batched(layouts: Contraction, batch: tuple[int, ...]) -> Contraction:
     return Contraction(*(_stacked(layout, sizes, moved, further) for layout in layouts))
 
 
-def _steps(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+def stack_steps(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     """The bits of the number of a product in a stack, the last axis lowest."""
     return [
         tuple(1 << bit if i == axis else 0 for i in range(len(sizes)))
@@ -324,7 +324,7 @@ def stack_buffer(matrix: LinearLayout, batch: Sequence[int]) -> LinearLayout:
     """
     sizes = tuple(map(ceil_pow2, batch))
     inner = [(*(0 for _ in sizes), *v) for v in matrix.bases(OFFSET)]
-    outer = [(*step, 0, 0) for step in _steps(sizes)]
+    outer = [(*step, 0, 0) for step in stack_steps(sizes)]
     return LinearLayout.from_bases({OFFSET: inner + outer}, (*sizes, *matrix.shape))
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from phobos.layout import gf2
 from phobos.layout.build import LANE, REGISTER, WARP, ceil_pow2, log2
-from phobos.layout.contraction import stack_buffer
+from phobos.layout.contraction import stack_buffer, stack_steps
 from phobos.layout.linear import LinearLayout
 from phobos.layout.shared import LINE_BYTES, MAX_VECTOR_BYTES, offsets, swizzled
 
@@ -76,13 +76,8 @@ def _lanes(units: Sequence[_Unit], matrix: LinearLayout, element_bytes: int) -> 
 
 def _stacked(one: LinearLayout, batch: Sequence[int]) -> LinearLayout:
     """The layout of a stack, of whose matrices a thread has its elements one after the other."""
-    steps = [
-        tuple(1 << bit if i == axis else 0 for i in range(len(batch)))
-        for axis in reversed(range(len(batch)))
-        for bit in range(log2(batch[axis]))
-    ]
     bases = {
         name: [(*(0 for _ in batch), *unit) for unit in one.bases(name)] for name in one.in_names
     }
-    bases[REGISTER] += [(*step, 0, 0) for step in steps]
+    bases[REGISTER] += [(*step, 0, 0) for step in stack_steps(batch)]
     return LinearLayout.from_bases(bases, (*batch, *one.shape))

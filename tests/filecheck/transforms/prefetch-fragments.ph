@@ -27,13 +27,14 @@
 // CHECK-NEXT: tile.async_commit
 // CHECK-NEXT: tile.dot
 
-// The next iteration's first fragments are loaded behind the barrier, before the last product.
+// The next iteration's first fragments are loaded behind the barrier, before the last product; the
+// last iteration loads from its own stage.
 // CHECK-NEXT: tile.async_wait 1
+// CHECK-NOT: scf.if
+// CHECK: arith.select %{{.*}} : index
 // CHECK: collective.barrier
-// CHECK-NEXT: scf.if
-// CHECK: tile.load %{{.*}} -> tensor<64x16xf16
+// CHECK-NEXT: tile.load %{{.*}} -> tensor<64x16xf16
 // CHECK: tile.load %{{.*}} -> tensor<16x64xf16
-// CHECK: else
 // CHECK: tile.dot
 // CHECK-NOT: tile.dot
 // CHECK: scf.yield
