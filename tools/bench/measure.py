@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +29,10 @@ SCOUT_ROUNDS = 3
 """Samples of each candidate before those that are clearly slower are left alone."""
 CLEARLY_SLOWER = 1.3
 """Times the best candidate of the same contender: not noise, and not a finalist."""
+NEARLY_AS_FAST = 1.01
+"""Times the best candidate of the same contender: which is faster takes more samples to tell."""
+MORE_ROUNDS = 2
+"""How many times the rounds before."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +259,8 @@ def _search(
 ) -> tuple[list[list[Sample]], int]:
     """The samples of each candidate, and how many launches each holds.
 
-    What is clearly slower than the best of its contender after some rounds gets no more of them.
+    What is clearly slower than the best of its contender after some rounds gets no more of them,
+    and what is nearly as fast as that at the end gets MORE_ROUNDS times as many, or as time allows.
     """
     entrants = [_bind(one.run, buffers) for one in ready]
     pilots = contest.pilot(entrants)
@@ -262,17 +268,32 @@ def _search(
     rounds = rounds_within(pilots, launches, settings.search_rounds, settings.seconds)
     scouted = min(rounds, SCOUT_ROUNDS)
     samples = contest.run(entrants, scouted, launches)
+
+    def go_on(chosen: Sequence[int], rounds: int) -> None:
+        further = contest.run([entrants[index] for index in chosen], rounds, launches)
+        for index, own in zip(chosen, further, strict=True):
+            samples[index] += own
+
+    go_on(_rivals(ready, samples, CLEARLY_SLOWER), rounds - scouted)
+    near = _rivals(ready, samples, NEARLY_AS_FAST)
+    counts = Counter(ready[index].entrant.contender for index in near)
+    near = [index for index in near if counts[ready[index].entrant.contender] > 1]
+    taken = launches * sum(sample.gpu for own in samples for sample in own)
+    a_round = launches * sum(pilots[index] for index in near)
+    affordable = int((settings.seconds - taken) / max(a_round, 1e-9))
+    go_on(near, max(0, min(MORE_ROUNDS * rounds, affordable)))
+    return samples, launches
+
+
+def _rivals(ready: Sequence[Ready], samples: Sequence[Sequence[Sample]], limit: float) -> list[int]:
+    """The indices of what takes no more than `limit` times the best of the same contender."""
     medians = [median_seconds(own) for own in samples]
     best = {ready[i].entrant.contender: medians[i] for i in _best_of_each(ready, medians)}
-    close = [
+    return [
         index
         for index, one in enumerate(ready)
-        if medians[index] <= CLEARLY_SLOWER * best[one.entrant.contender]
+        if medians[index] <= limit * best[one.entrant.contender]
     ]
-    further = contest.run([entrants[index] for index in close], rounds - scouted, launches)
-    for index, own in zip(close, further, strict=True):
-        samples[index] += own
-    return samples, launches
 
 
 def _for_older_chips(

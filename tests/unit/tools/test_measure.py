@@ -67,14 +67,29 @@ def test_what_is_clearly_slower_is_not_searched_to_the_end() -> None:
     assert results[-1].choices == "quicker"
 
 
+def test_what_is_nearly_as_fast_is_told_apart_by_more_samples() -> None:
+    def nearly(torch: Any, t: Values) -> None:
+        quicker(torch, t)
+        torch.clock += 1e-5
+
+    calls = {"nearly": nearly, "quicker": quicker, "right": right}
+    results = measure(toy_problem(calls), NumpyMachine(), replace(TORCH, search_rounds=4))
+    counts = [one.seconds and one.seconds.count for one in results[:3]]
+    assert counts == [12, 12, SCOUT_ROUNDS]
+    assert results[-1].choices == "quicker"
+    brief = replace(TORCH, search_rounds=4, seconds=0.04)
+    results = measure(toy_problem(calls), NumpyMachine(), brief)
+    assert [one.seconds and one.seconds.count for one in results[:3]] == [7, 7, SCOUT_ROUNDS]
+
+
 def test_a_slow_contender_keeps_its_best_candidate() -> None:
     """It is compared with its own candidates, not with those of a faster one."""
     selection = Selection((Contender.PHOBOS, Contender.TORCH))
-    settings = Settings(selection, rounds=2, search_rounds=5)
+    settings = Settings(selection, rounds=2, search_rounds=4)
     problem = toy_problem({"right": right, "quicker": quicker})
     results = measure(problem, NumpyMachine(), settings)
     searched = [one for one in results if one.stage is Stage.SEARCH]
-    assert [one.seconds and one.seconds.count for one in searched] == [5, 5, SCOUT_ROUNDS, 5]
+    assert [one.seconds and one.seconds.count for one in searched] == [12, 12, SCOUT_ROUNDS, 4]
     assert [one.contender for one in results if one.is_final] == list(selection.contenders)
 
 
