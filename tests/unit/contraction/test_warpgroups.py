@@ -175,8 +175,11 @@ def test_sums_of_small_floats_are_made_in_parts() -> None:
 
 
 @needs_ptxas
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("form", ["dot", "t_dot"])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [*((name, form) for name in NAMES for form in ("dot", "t_dot"))]
+    + [(name, "dot_t") for name in BYTES],
+)
 def test_ptxas_does_not_serialize(name: str, form: str) -> None:
     """It warns where it has to wait for each product by itself."""
     text = source(PATHS[name], (128, 128, 64), 256, 4, form)
