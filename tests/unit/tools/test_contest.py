@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 
@@ -41,19 +43,32 @@ class Log:
         return Sample(float(self.samples), 0.0)
 
 
-def test_rounds_start_with_another_entrant_each_time_and_sets_rotate() -> None:
+def test_all_take_part_in_each_round_and_sets_rotate() -> None:
     log = Log("abc", 2)
     samples = log.contest.run(log.entrants, rounds=3, launches=1)
-    assert log.runs == ["a0", "b1", "c0", "b1", "c0", "a1", "c0", "a1", "b0"]
-    assert [[sample.gpu for sample in own] for own in samples] == [[1, 6, 8], [2, 4, 9], [3, 5, 7]]
+    names = "".join(run[0] for run in log.runs)
+    assert [sorted(names[start : start + 3]) for start in (0, 3, 6)] == [["a", "b", "c"]] * 3
+    assert "".join(run[1] for run in log.runs) == "010101010"
+    places = [[index + 1 for index, name in enumerate(names) if name == one] for one in "abc"]
+    assert [[sample.gpu for sample in own] for own in samples] == places
+
+
+def test_each_comes_behind_each_other_one_about_as_often() -> None:
+    log = Log("abc", 2)
+    log.contest.run(log.entrants, rounds=600, launches=1)
+    names = "".join(run[0] for run in log.runs)
+    follows = Counter(pairwise(names))
+    others = [follows[a, b] for a in "abc" for b in "abc" if a != b]
+    assert sum(others) > 1400
+    assert max(others) < 1.2 * min(others)
 
 
 def test_the_launches_of_a_sample_use_one_set_after_the_other() -> None:
     log = Log("ab", 3)
-    log.contest.run(log.entrants, rounds=1, launches=2)
-    assert log.runs == ["a0", "a1", "b2", "b0"]
-    log.contest.run(log.entrants, rounds=1, launches=2)
-    assert log.runs[4:] == ["a1", "a2", "b0", "b1"]
+    for _ in range(2):
+        log.contest.run(log.entrants, rounds=1, launches=2)
+    assert "".join(run[1] for run in log.runs) == "01201201"
+    assert all(one[0] == other[0] for one, other in zip(log.runs[::2], log.runs[1::2], strict=True))
 
 
 def test_the_pilot_times_each_entrant_after_its_warm_up() -> None:
