@@ -233,6 +233,12 @@ def test_trip_counts_around_the_stages(steps: int) -> None:
     check("sm_80", "f16", (32, 32, 16 * steps), (32, 32, 16), threads=64, stages=4)
 
 
+@pytest.mark.parametrize("steps", range(7))
+def test_trip_counts_of_multiply_adds(steps: int) -> None:
+    """Operands are loaded a step ahead, the last iteration's from its own stage."""
+    check("sm_80", "f32", (50, 64, 4 * steps), (64, 64, 4), threads=64, stages=4)
+
+
 @pytest.mark.parametrize("steps", range(5))
 @pytest.mark.parametrize("name", ["f16", "i8", "f32", "wmma f16"])
 def test_trip_counts_of_two_stages(name: str, steps: int) -> None:
