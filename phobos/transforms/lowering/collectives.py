@@ -17,7 +17,7 @@ from phobos.dialects.ctx import LANES_PER_WARP
 from phobos.dialects.ptx import B16, B32
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering.conversions import clean, narrow_to_half, widen_half
-from phobos.transforms.lowering.registers import F32, Kind
+from phobos.transforms.lowering.registers import BF16, F32, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
 
 ALL_LANES = 0xFFFFFFFF
@@ -34,6 +34,11 @@ _OPS: dict[str, type[ptx.Instruction]] = {
     "xor": ptx.XorOp,
 }
 _BITWISE = frozenset({"and", "or", "xor"})
+_HALVES: dict[str, tuple[str, str | None, str]] = {
+    **dict.fromkeys(("add", "mul"), ("rn.", None, "has_bf16_arithmetic")),
+    **dict.fromkeys(("max", "min"), ("", "has_half_minmax", "has_bf16")),
+}
+"""How the instructions on 16-bit floats begin, and what f16 and bf16 ask of the chip for them."""
 _REDUX = frozenset({"add", "max", "min", "umax", "umin", "and", "or", "xor"})
 
 
@@ -43,6 +48,10 @@ def combine(
     """Folds two values; narrow integers must be clean for max and min."""
     emit = low.build.emit
     if kind.is_half:
+        native = half_suffix(low, name, kind)
+        if native is not None:
+            return emit(_OPS[name], native, a, b)
+        # One operation in f32, rounded, is what the operation of 16 bits gives.
         wide = combine(low, op, name, F32, widen_half(low, a, kind), widen_half(low, b, kind))
         return narrow_to_half(low, wide, kind)
     if name in _BITWISE:
@@ -56,6 +65,19 @@ def combine(
     if name in ("max", "min", "umax", "umin"):
         a, b = (clean(low, value, kind, signed=signed) for value in (a, b))
     return emit(_OPS[name], f"lo.{type_}" if name == "mul" else type_, a, b)
+
+
+def half_suffix(low: Lowering, name: str, kind: Kind) -> str | None:
+    """The suffix of the chip's instruction that folds two 16-bit floats; None if it has none."""
+    start, f16_needs, bf16_needs = _HALVES[name]
+    return (
+        f"{start}{kind.name}" if low.chip.has(bf16_needs if kind is BF16 else f16_needs) else None
+    )
+
+
+def combine_pairs(low: Lowering, name: str, suffix: str, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Folds words of two 16-bit floats by the instruction of that suffix, each half for itself."""
+    return low.build.emit(_OPS[name], f"{suffix}x2", a, b)
 
 
 # ---- shuffles of any register

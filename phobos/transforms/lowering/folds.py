@@ -7,7 +7,7 @@ extents need not be powers of two) count as the fold's neutral element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
@@ -21,12 +21,20 @@ from phobos.layout.overhang import Presence, TileLayout
 from phobos.layout.queries import register_coordinates
 from phobos.layout.reduction import plan_reduction
 from phobos.transforms.lowering.addresses import thread_coordinates
-from phobos.transforms.lowering.collectives import combine, member_mask, shuffle
+from phobos.transforms.lowering.collectives import (
+    combine,
+    combine_pairs,
+    half_suffix,
+    member_mask,
+    shuffle,
+)
 from phobos.transforms.lowering.elementwise import constant_bits
 from phobos.transforms.lowering.registers import BOOL, I32, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
 
 _NAN = float("nan")
+_LEAST_IN_WORDS = 4
+"""Numbers of a group from which on it pays to take their words apart at the end alone."""
 
 
 def neutral(kind: ReduceKind, element: Kind) -> int:
@@ -68,17 +76,22 @@ def _fold(low: Lowering, op: Operation) -> None:
         low.set(op.result, *(known[_row(place, op.axes.data)] for place in places))
         return
     kind = low.kind(op.value.type, op)
-    values = _inside(low, op, source, kind)
-    if op.kind.data is ReduceKind.COUNT:
-        values = {r: low.build.emit(ptx.SelpOp, "b32", 1, 0, v) for r, v in values.items()}
-        kind = I32
     name = {ReduceKind.ANY: "or", ReduceKind.ALL: "and", ReduceKind.COUNT: "add"}.get(
         op.kind.data, op.kind.data.value
     )
     groups = plan.register_groups()
-    folded = {
-        group[0]: _pairwise(low, op, name, kind, [values[r] for r in group]) for group in groups
-    }
+    folded = _in_words(low, op, name, kind, groups)
+    if not folded:
+        values = _inside(low, op, source, kind)
+        if op.kind.data is ReduceKind.COUNT:
+            values = {r: low.build.emit(ptx.SelpOp, "b32", 1, 0, v) for r, v in values.items()}
+            kind = I32
+        folded = {
+            group[0]: _pairwise(
+                lambda a, b: combine(low, op, name, kind, a, b), [values[r] for r in group]
+            )
+            for group in groups
+        }
     first_of = {register: group[0] for group in groups for register in group}
     mask = member_mask(low)
     for step in plan.lanes:
@@ -116,14 +129,17 @@ def _spread(
     return [folded[group_at[place]] for place in register_coordinates(result)]
 
 
+def _tile_layout(low: Lowering, op: ReduceOp | PartialReduceOp) -> TileLayout:
+    assert isinstance(op.value.type, TensorType)
+    return TileLayout(_layout(low, op.value, op), op.value.type.get_shape())
+
+
 def _inside(
     low: Lowering, op: ReduceOp | PartialReduceOp, layout: LinearLayout, kind: Kind
 ) -> dict[int, SSAValue]:
     """The operand's registers, with the neutral element outside the tile."""
     elements = low.elements(op.value)
-    assert isinstance(op.value.type, TensorType)
-    extents = op.value.type.get_shape()
-    whole = TileLayout(layout, extents)
+    whole = _tile_layout(low, op)
     if not whole.has_overhang:
         return dict(enumerate(elements))
     outside = low.build.imm(neutral(op.kind.data, kind), kind.register)
@@ -169,13 +185,46 @@ def _inside_predicate(
     return total
 
 
+def _in_words(
+    low: Lowering,
+    op: ReduceOp | PartialReduceOp,
+    name: str,
+    kind: Kind,
+    groups: Sequence[Sequence[int]],
+) -> dict[int, SSAValue]:
+    """Largest and smallest 16-bit floats of groups, two at a time; nothing if that cannot be done.
+
+    Sums are left alone: in another order they would be rounded in other places.
+    """
+    words = low.share(op.value).words
+    suffix = half_suffix(low, name, kind) if kind.is_half and name in ("max", "min") else None
+    is_whole = not _tile_layout(low, op).has_overhang
+    if words is None or suffix is None or not is_whole or len(groups[0]) < _LEAST_IN_WORDS:
+        return {}
+    folded: dict[int, SSAValue] = {}
+    halves: dict[tuple[int, ...], tuple[SSAValue, ...]] = {}
+    for group in groups:
+        places = tuple(sorted({register // 2 for register in group}))
+        if places not in halves:
+            word = _pairwise(
+                lambda a, b: combine_pairs(low, name, suffix, a, b), [words[i] for i in places]
+            )
+            halves[places] = low.unpack([word], kind)
+        low_half, high_half = halves[places]
+        # A group has both halves of all its words, or the same half of each.
+        has_both = len(group) == 2 * len(places)
+        one = halves[places][group[0] % 2]
+        folded[group[0]] = combine(low, op, name, kind, low_half, high_half) if has_both else one
+    return folded
+
+
 def _pairwise(
-    low: Lowering, op: Operation, name: str, kind: Kind, values: Sequence[SSAValue]
+    fold: Callable[[SSAValue, SSAValue], SSAValue], values: Sequence[SSAValue]
 ) -> SSAValue:
     """Folds neighbours until one is left: log2(n) deep, so that the chain is short."""
     while len(values) > 1:
         pairs = zip(values[0::2], values[1::2], strict=False)
-        folded = [combine(low, op, name, kind, a, b) for a, b in pairs]
+        folded = [fold(a, b) for a, b in pairs]
         values = folded + ([values[-1]] if len(values) % 2 else [])
     return values[0]
 
