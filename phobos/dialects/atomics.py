@@ -190,8 +190,8 @@ class StoreReleaseOp(IRDLOperation):
 class GridBarrierOp(IRDLOperation):
     """Waits for all CTAs of the grid, which must all be running.
 
-    `state` has at least two elements, zero before the first launch: how many CTAs have come,
-    and how often all had.
+    `state` has at least two elements, zero before the first launch. The first counts the CTAs that
+    have come; its sign says whether all had, an even or an odd number of times.
     """
 
     name = "collective.grid_barrier"

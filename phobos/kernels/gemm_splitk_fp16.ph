@@ -32,18 +32,19 @@ kernel gemm_splitk(
     W[split, row :+ TILE_M, column :+ TILE_N] = reshape(acc, 1, TILE_M, TILE_N)
   }
   grid_barrier(state)
-  let pieces = (M + 15) / 16 * across
+  let rows = max(1, TILE_M / SPLITS)
+  let pieces = (M + rows - 1) / rows * across
   for item in range(ctx.block.x, pieces, ctx.blocks.x) {
-    let row = item / across * 16
+    let row = item / across * rows
     let column = item % across * TILE_N
-    var acc: tile<f32>[1, 16, TILE_N] = 0.0
-    for split in range(SPLITS) {
-      acc += W[split, row :+ 16, column :+ TILE_N]
+    var acc = W[0, row :+ rows, column :+ TILE_N]
+    for<unroll> split in range(1, SPLITS) {
+      acc += W[split, row :+ rows, column :+ TILE_N]
     }
-    var result = alpha * reshape(acc, 16, TILE_N)
+    var result = alpha * reshape(acc, rows, TILE_N)
     if beta != 0.0 {
-      result += beta * f32(C[row :+ 16, column :+ TILE_N])
+      result += beta * f32(C[row :+ rows, column :+ TILE_N])
     }
-    C[row :+ 16, column :+ TILE_N] = f16(result)
+    C[row :+ rows, column :+ TILE_N] = f16(result)
   }
 }

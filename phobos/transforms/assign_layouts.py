@@ -331,13 +331,14 @@ def _vector(tiles: _TileClass, threads: int) -> int:
     """Consecutive elements a thread holds: 16 bytes of the widest type that is moved.
 
     An access that is proven only for fewer elements is split, so the widest proof decides.
-    Never so many that threads would be left without work. What is not accessed but reshaped to or
-    from what is, is held as those accesses need it.
+    Never so many that threads would be left without work. What is reshaped to or from what is
+    accessed is held as those accesses need it, if it is not accessed itself.
     """
     accesses = tiles.accesses or tiles.near
     if not accesses:
         return 1
-    widest = max(_element_bytes(access) for access in accesses)
+    # A wide type that is moved on the other side of a reshape would be moved in pieces.
+    widest = max(_element_bytes(access) for access in (*tiles.accesses, *tiles.near))
     proven = max(_proven(access) for access in accesses)
     elements = 1
     for extent in tiles.shape:

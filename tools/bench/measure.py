@@ -87,7 +87,11 @@ def measure(
 
 
 def _make_buffers(problem: Problem, machine: Machine, seed: int) -> list[Values]:
-    """Sets of arrays, each with data of its own."""
+    """Sets of arrays, each with data of its own.
+
+    Workspaces are the same in all sets, as a caller of the kernel would reuse them, and PyTorch
+    reuses its own.
+    """
     free = machine.free_bytes()
     count = buffer_sets(problem.footprint, machine.l2_bytes, free)
     if count == 0:
@@ -96,25 +100,32 @@ def _make_buffers(problem: Problem, machine: Machine, seed: int) -> list[Values]
             f"and {free / 1e9:.1f} GB are free"
         )
     inputs = len(problem.case.inputs)
-    return [make_set(problem, machine, seed + number * inputs) for number in range(count)]
+    first = make_set(problem, machine, seed)
+    shared = {array.name: getattr(first, array.name) for array in problem.case.workspaces}
+    others = [make_set(problem, machine, seed + i * inputs, shared) for i in range(1, count)]
+    return [first, *others]
 
 
-def make_set(problem: Problem, machine: Machine, seed: int) -> Values:
+def make_set(
+    problem: Problem, machine: Machine, seed: int, workspaces: Mapping[str, Any] | None = None
+) -> Values:
     """One set of arrays with the scalars; inputs are random, outputs hold poison.
 
-    Workspaces of integers are zero, as barriers want them, and others hold poison.
+    Workspaces are those given, or new ones: of integers they are zero, as barriers want them, and
+    others hold poison.
     """
     case = problem.case
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, Any] = dict(workspaces or {})
     for number, array in enumerate(case.inputs):
         arrays[array.name] = machine.random(
             problem.shape(array), problem.dtype_of(array), seed + number, problem.below(array)
         )
     for array in (*case.outputs, *case.workspaces):
-        arrays[array.name] = machine.poisoned(problem.shape(array), problem.dtype_of(array))
-    for array in case.workspaces:
-        if problem.dtype_of(array).startswith("i"):
-            arrays[array.name][...] = 0
+        if array.name not in arrays:
+            new = machine.poisoned(problem.shape(array), problem.dtype_of(array))
+            arrays[array.name] = new
+            if array in case.workspaces and problem.dtype_of(array).startswith("i"):
+                new[...] = 0
     return Values(**arrays, **case.scalars)
 
 

@@ -28,8 +28,8 @@ from phobos.transforms.lowering.control import move_behind
 from phobos.transforms.lowering.registers import BF16, BOOL, F16, F32, F64, I32, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
 
-_ARRIVED, _ROUND = 0, 4
-"""Where in a grid barrier's state it counts, in bytes: CTAs that have come, and rounds."""
+_HALF_RANGE = -(2**31)
+"""Half the range of a grid barrier's count, as a number of 32 bits."""
 _INTEGERS = {
     AtomicKind.MAX: "max.s{bits}",
     AtomicKind.MIN: "min.s{bits}",
@@ -161,41 +161,42 @@ def _store_release(low: Lowering, op: Operation) -> None:
 
 
 def _grid_barrier(low: Lowering, op: Operation) -> None:
-    """One thread of each CTA counts it in; the last one opens the next round for all.
+    """One thread of each CTA counts it in and waits until the count's sign changes.
 
-    The barriers of the CTA on both sides carry its other threads' writes to and from that
-    thread, whose release and acquire carry them between CTAs.
+    The first CTA adds what the others, who add 1 each, lack of half the range: so the sign changes
+    when the last comes, and the other bits are 0 again, for a grid of any size. The sign that it
+    changes from can be read at any time before. The barriers of the CTA on both sides carry its
+    other threads' writes to and from that thread, whose release and acquire carry them between
+    CTAs.
     """
     assert isinstance(op, GridBarrierOp)
     build = low.build
     zero = build.imm(0, low.index_kind.register)
     state = element_address(low, op.state, [zero], I32.bytes)
-    count, wait = build.block((), "arrive"), build.block((), "wait")
-    last, done = build.block((), "last"), build.block((), "together")
+    count, wait, done = (build.block((), name) for name in ("arrive", "wait", "together"))
     build.emit_multi(ptx.BarOp, "sync", imm=0, results=())
     is_first = build.emit(ptx.SetpOp, "eq.b32", low.thread, 0)
     build.cond_bra(is_first, count, done)
     build.at(count)
-    round_ = build.emit(ptx.LdOp, "relaxed.gpu.global.b32", state.base, offset=_ROUND, result=B32)
-    before = build.emit(ptx.AtomOp, "acq_rel.gpu.global.add.u32", state.base, 1, offset=_ARRIVED)
+    before = build.emit(ptx.LdOp, "relaxed.gpu.global.b32", state.base, result=B32)
     ctas = reduce(
         lambda a, b: build.emit(ptx.MulOp, "lo.s32", a, b),
         (build.sreg(f"nctaid.{axis}") for axis in "xyz"),
     )
-    others = build.emit(ptx.SubOp, "s32", ctas, 1)
-    is_last = build.emit(ptx.SetpOp, "eq.b32", before, others)
-    build.cond_bra(is_last, last, wait)
-    build.at(last)
-    build.emit_multi(ptx.StOp, "relaxed.gpu.global.b32", state.base, 0, results=(), offset=_ARRIVED)
-    following = build.emit(ptx.AddOp, "s32", round_, 1)
-    build.emit_multi(
-        ptx.StOp, "release.gpu.global.b32", state.base, following, results=(), offset=_ROUND
+    cta = reduce(
+        lambda a, b: build.emit(ptx.OrOp, "b32", a, b),
+        (build.sreg(f"ctaid.{axis}") for axis in "xyz"),
     )
-    build.bra(done)
+    rest = build.emit(ptx.SubOp, "s32", _HALF_RANGE + 1, ctas)
+    is_first = build.emit(ptx.SetpOp, "eq.b32", cta, 0)
+    share = build.emit(ptx.SelpOp, "b32", rest, 1, is_first)
+    build.emit_multi(ptx.RedOp, "release.gpu.global.add.u32", state.base, share, results=())
+    build.bra(wait)
     build.at(wait)
-    now = build.emit(ptx.LdOp, "acquire.gpu.global.b32", state.base, offset=_ROUND, result=B32)
-    is_open = build.emit(ptx.SetpOp, "ne.b32", now, round_)
-    build.cond_bra(is_open, done, wait)
+    now = build.emit(ptx.LdOp, "acquire.gpu.global.b32", state.base, result=B32)
+    changed = build.emit(ptx.XorOp, "b32", now, before)
+    has_turned = build.emit(ptx.SetpOp, "lt.s32", changed, 0)
+    build.cond_bra(has_turned, done, wait)
     build.at(done)
     move_behind(done, low)
     build.emit_multi(ptx.BarOp, "sync", imm=0, results=())

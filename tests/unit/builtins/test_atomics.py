@@ -187,7 +187,7 @@ def test_the_grid_waits() -> None:
         parts = np.zeros(len(tensors["Parts"]))
         for block in range(4):
             parts[block] = sum(x[i : i + 64].sum() for i in range(block * 64, len(x), 256))
-        return {"Parts": parts, "Y": x / x.sum(), "state": np.array([0, 2])}
+        return {"Parts": parts, "Y": x / x.sum(), "state": np.array([0, 0])}
 
     check(
         GRID,
@@ -220,7 +220,7 @@ kernel k(Parts: tensor<i32>[4], Y: tensor<i32>[4], state: tensor<i32>[2]) {
         lambda *_: {
             "Parts": np.arange(4),
             "Y": np.arange(4)[::-1],
-            "state": np.array([0, 1]),
+            "state": np.array([-(2**31), 0]),
         },
         [{}],
         grid=(1, 2, 2),

@@ -261,6 +261,9 @@ def test_a_workspace_starts_at_zero_and_is_not_counted() -> None:
     assert (len(ready), faults) == (1, [])
     assert values.count[0] == 1
     assert problem.bytes == 2 * 4 * 100
+    other = make_set(problem, machine, 1, {"count": values.count, "W": values.W})
+    assert other.W is values.W
+    assert other.out is not values.out
 
 
 def test_a_case_may_name_the_chip(monkeypatch: pytest.MonkeyPatch) -> None:
