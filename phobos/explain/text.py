@@ -176,8 +176,8 @@ def _pipelining(one: Pipelining) -> str:
             )
         case "registers" if one.stages > 1:
             return (
-                f"loads run 1 step ahead{where}, held in registers until the step is multiplied, "
-                f"then in one of {one.stages} stages of shared memory ({one.reason})"
+                f"loads run 2 steps ahead{where}, held in registers until the step before is "
+                f"multiplied, then in one of {one.stages} stages of shared memory ({one.reason})"
             )
         case "registers":
             return f"loads run 1 step ahead{where}, held in registers ({one.reason})"

@@ -1,19 +1,20 @@
 """Tiles of the next iteration in registers: how `ph-pipeline-loops` runs ahead without copies.
 
-    scf.for %k .. {                            (the first tile to stage 0)
-      %a = tile.load %A[%m, %k]                scf.for %k .. iter_args(%r = 0, %w = 1) {
+    scf.for %k .. {                            (the first tile to stage 0, the second in %t)
+      %a = tile.load %A[%m, %k]                scf.for %k .. iter_args(%r = 0, %w = 1, %t) {
       tile.store %a, %buffer[..]                 tile.next_stage
-      (barrier)                          -->     %a = tile.load %A[%m, (the next %k)]
-      %d = tile.dot %buffer, ..                  (barrier)
-      (barrier)                                  %d = tile.dot (stage %r), ..
-    }                                            tile.store %a, (stage %w) ordered
-                                                 scf.yield %w, %r
+      (barrier)                          -->     (barrier)
+      %d = tile.dot %buffer, ..                  %d = tile.dot (stage %r), ..
+      (barrier)                                  tile.store %t, (stage %w) ordered
+    }                                            %a = tile.load %A[%m, (two %k further)]
+                                                 scf.yield %w, %r, %a
                                                }
 
-The products of an iteration are made while its load is on the way. What is computed from the tile
-on its way to the buffer is computed behind them too. One barrier an iteration is enough, and it
-may be passed while products are still made. The last iteration loads again what it multiplies:
-that spares a branch, which would part the loads from the products.
+A tile is on its way for a whole iteration before it is stored. What is computed from it on its way
+to the buffer is computed then. A tile that goes there as it is moves in parts (`tile_parts.py`),
+each loaded again as soon as it is stored: memory is kept busy. One barrier an iteration is enough.
+Iterations that have no next one load again what they multiply: that spares a branch, which would
+part the loads from the products.
 
 Where there is no room for a second stage, or a tile takes another way than through a buffer of
 contractions, the tile is carried to the next iteration, which stores it itself.
@@ -22,6 +23,7 @@ contractions, the tile is carried to the next iteration, which stores it itself.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import TensorType, UnitAttr
@@ -33,6 +35,7 @@ from phobos.dialects.staging import NextStageOp
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
 from phobos.record import Record, record
 from phobos.transforms.loop_stages import index_ops, multi_buffer, ops_from, view_of
+from phobos.transforms.tile_parts import cut_move
 
 
 @record
@@ -104,46 +107,50 @@ def stage_ahead(
     """The rewrite of the module's docstring; not `marked` if the loop waits for copies anyway."""
     outside = loop.parent
     assert outside is not None
+    loads, fronts = _in_parts(loads, fronts)
     head = OpBuilder(loop)
-    buffers = [multi_buffer(head, front.buffer, 2) for front in fronts]
+    singles = list(dict.fromkeys(front.buffer for front in fronts))
+    buffers = {single: multi_buffer(head, single, 2) for single in singles}
     exists = head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
     first = _loads_or_zeros(loads, loop.lb, exists)
     head.put(first)
     zero, one = head.constant(0), head.constant(1)
-    loaded = [load.result for load in loads]
-    tiles: dict[SSAValue, SSAValue] = dict(zip(loaded, first.results, strict=True))
-    _fill(head, fronts, buffers, zero, loop, tiles, loop.lb)
+    filling = _Filling(head, loop, buffers, zero, loop.lb)
+    filling.have(loads, first.results)
+    for front in fronts:
+        filling.fill(front)
+    second = _loads_or_zeros(loads, _place_behind(head, loop, loop.lb, 1), exists)
+    head.put(second)
     outside.insert_ops_before(head.ops, loop)
 
-    loop = carry_more(loop, [zero, one])
+    loop = carry_more(loop, [zero, one, *second.results])
     body = loop.body.block
-    variable, read, write = body.args[0], body.args[-2], body.args[-1]
+    count = len(loads)
+    variable, carried = body.args[0], body.args[-count:]
+    read, write = body.args[-count - 2], body.args[-count - 1]
     start = OpBuilder(loop)
     if marked:
         start.put(NextStageOp())
-    views = [
-        start.add(view_of(buffer, read, front.buffer))
-        for buffer, front in zip(buffers, fronts, strict=True)
-    ]
-    left = start.add(arith.SubiOp(loop.ub, variable))
-    more = start.add(arith.CmpiOp(left, loop.step, "sgt"))
-    later = start.add(arith.AddiOp(variable, loop.step))
-    place = start.add(arith.SelectOp(more, later, variable))
-    ops, tiles_ahead = _loads_at(loads, place)
-    for op in ops:
-        start.put(op)
+    views = [start.add(view_of(buffers[single], read, single)) for single in singles]
     assert body.first_op is not None
     body.insert_ops_before(start.ops, body.first_op)
     end = OpBuilder(loop)
-    tiles = dict(zip(loaded, tiles_ahead, strict=True))
-    for store in _fill(end, fronts, buffers, write, loop, tiles, place):
+    filling = _Filling(end, loop, buffers, write, _place_behind(end, loop, variable, 1))
+    filling.have(loads, carried)
+    ahead = _LoadsAhead(end, body, _place_behind(end, loop, variable, 2))
+    for number, front in enumerate(fronts):
         # The stage's readers have all passed the barrier before this iteration's first product.
-        store.ordered = UnitAttr()
-    extend_yield(body, end.ops, [write, read])
-    for front, view in zip(fronts, views, strict=True):
+        filling.fill(front).ordered = UnitAttr()
+        needed = {load for later in fronts[number + 1 :] for load in _loads_of(later, loads)}
+        for load in loads:
+            if load not in needed:
+                ahead.load(load)
+    extend_yield(body, end.ops, [write, read, *map(ahead.load, loads)])
+    for front in fronts:
         _erase(front.store)
-        front.buffer.memref.replace_all_uses_with(view)
-        _erase(front.buffer)
+    for single, view in zip(singles, views, strict=True):
+        single.memref.replace_all_uses_with(view)
+        _erase(single)
     for op in reversed([op for front in fronts for op in front.ops]):
         if op.parent is not None and not any(result.uses for result in op.results):
             _erase(op)
@@ -156,30 +163,91 @@ def stage_ahead(
     return loop
 
 
-def _fill(
-    build: OpBuilder,
-    fronts: Sequence[Front],
-    buffers: Sequence[SSAValue],
-    stage: SSAValue,
-    loop: scf.ForOp,
-    tiles: Mapping[SSAValue, SSAValue],
-    place: SSAValue,
-) -> list[tile.StoreOp]:
-    """Stores what follows from `tiles`, loaded where the loop variable is `place`, to a stage."""
-    stores: list[tile.StoreOp] = []
-    mapping: dict[SSAValue, SSAValue] = {loop.body.block.args[0]: place, **tiles}
-    for front, buffer in zip(fronts, buffers, strict=True):
+def _in_parts(
+    loads: Sequence[tile.LoadOp], fronts: Sequence[Front]
+) -> tuple[Sequence[tile.LoadOp], Sequence[Front]]:
+    """Cuts tiles that go to a buffer as they are: some parts are stored while others are loaded."""
+    parts: dict[tile.LoadOp, list[tile.LoadOp]] = {load: [load] for load in loads}
+    cut: list[Front] = []
+    for front in fronts:
+        load = front.store.value.owner
+        if not isinstance(load, tile.LoadOp) or len(list(load.result.uses)) > 1:
+            cut.append(front)
+            continue
+        pairs = cut_move(load, front.store)
+        parts[load] = [part for part, _ in pairs]
+        for _, store in pairs:
+            ops = index_ops(store.indices, store.parent_block())
+            cut.append(Front(tuple(ops or ()), store, front.buffer))
+    return [part for load in loads for part in parts[load]], cut
+
+
+def _loads_of(front: Front, loads: Sequence[tile.LoadOp]) -> list[tile.LoadOp]:
+    """The loads that what a front stores is computed from."""
+    used = {operand for op in (*front.ops, front.store) for operand in op.operands}
+    return [load for load in loads if load.result in used]
+
+
+@dataclass
+class _Filling:
+    """Stores what follows from loaded tiles, of where the loop variable is `place`, to a stage."""
+
+    build: OpBuilder
+    loop: scf.ForOp
+    buffers: Mapping[memref.AllocaOp, SSAValue]
+    stage: SSAValue
+    place: SSAValue
+    _values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+    def have(self, loads: Sequence[tile.LoadOp], tiles: Sequence[SSAValue]) -> None:
+        """Says what the loads give there."""
+        self._values[self.loop.body.block.args[0]] = self.place
+        self._values.update(zip((load.result for load in loads), tiles, strict=True))
+
+    def fill(self, front: Front) -> tile.StoreOp:
+        """Takes a tile its way to the stage."""
+        values, build = self._values, self.build
         for op in front.ops:
-            if op.results[0] not in mapping:
-                build.put(op.clone(mapping))
-        view = build.add(view_of(buffer, stage, front.buffer))
-        store = front.store
-        value = mapping.get(store.value, store.value)
-        new = tile.StoreOp(value, view, [mapping.get(index, index) for index in store.indices])
-        new.location = store.location
-        build.put(new)
-        stores.append(new)
-    return stores
+            if op.results[0] not in values:
+                build.put(op.clone(values))
+        view = build.add(view_of(self.buffers[front.buffer], self.stage, front.buffer))
+        old = front.store
+        indices = [values.get(index, index) for index in old.indices]
+        store = tile.StoreOp(values.get(old.value, old.value), view, indices)
+        store.location = old.location
+        build.put(store)
+        return store
+
+
+class _LoadsAhead:
+    """Loads of another iteration, each made when first asked for."""
+
+    def __init__(self, build: OpBuilder, body: Block, place: SSAValue):
+        self._build, self._body = build, body
+        self._values: dict[SSAValue, SSAValue] = {body.args[0]: place}
+        self._loaded: dict[tile.LoadOp, SSAValue] = {}
+
+    def load(self, load: tile.LoadOp) -> SSAValue:
+        """The tile that a load gives there."""
+        if load not in self._loaded:
+            for op in index_ops(load.indices, self._body) or ():
+                if op.results[0] not in self._values:
+                    self._build.put(op.clone(self._values))
+            new = load.clone(dict(self._values))
+            self._build.put(new)
+            self._loaded[load] = new.results[0]
+        return self._loaded[load]
+
+
+def _place_behind(build: OpBuilder, loop: scf.ForOp, variable: SSAValue, steps: int) -> SSAValue:
+    """Where the loop variable is so many iterations later, or `variable` if there is none."""
+    ahead = loop.step
+    for _ in range(steps - 1):
+        ahead = build.add(arith.AddiOp(ahead, loop.step))
+    left = build.add(arith.SubiOp(loop.ub, variable))
+    more = build.add(arith.CmpiOp(left, ahead, "sgt"))
+    later = build.add(arith.AddiOp(variable, ahead))
+    return build.add(arith.SelectOp(more, later, variable))
 
 
 def _erase(op: Operation) -> None:

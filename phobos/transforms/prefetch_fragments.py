@@ -20,8 +20,9 @@ while a warp waits for the barrier and for shared memory. Multiply-adds are cut 
 take the code of an iteration and operands lie so that a step's are loaded in whole vectors. The
 copies of later stages go behind the loads of the first steps, an operand to a step: ptxas moves no
 load of shared memory over a copy into it, and would have the first products done before it loads
-for the next. Where threads store to the next stage (`tile.next_stage`) they do so before the last
-step.
+for the next. Where threads store to the next stage (`tile.next_stage`), they do so before the last
+step; tensor cores that only sum multiply that in the iteration behind, and parts of the stage are
+stored between the other steps.
 
 Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
 """
@@ -184,6 +185,9 @@ def _fragment_types(dot: DotOp, depth: int, threads: int) -> tuple[TensorType, T
 def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     outside = loop.parent
     assert outside is not None
+    if isinstance(product.wait, NextStageOp) and _is_sum_alone(loop, product.dot):
+        _multiply_behind_barrier(loop, product)
+        return
     stages = _carried_initial(loop, product.a.index)
     head = OpBuilder(loop)
     head.put(product.wait.clone())
@@ -192,10 +196,7 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     outside.insert_ops_before(head.ops, loop)
     loop = carry_more(loop, first)
     body = loop.body.block
-    for op in body.walk():
-        if isinstance(op, AsyncCopyOp) or _is_to_stage(op):
-            # The stage's readers have all passed the barrier of the iteration before.
-            op.properties["ordered"] = UnitAttr()
+    _mark_ordered(body)
     fragments = (body.args[-2], body.args[-1])
     steps = OpBuilder(product.dot)
     total = product.dot.c
@@ -226,6 +227,106 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
         op.detach()
         op.erase()
     extend_yield(body, [], following)
+
+
+def _mark_ordered(body: Block) -> None:
+    """A stage's readers have all passed the barrier of the iteration before what fills it."""
+    for op in body.walk():
+        if isinstance(op, AsyncCopyOp) or _is_to_stage(op):
+            op.properties["ordered"] = UnitAttr()
+
+
+def _is_sum_alone(loop: scf.ForOp, dot: DotOp) -> bool:
+    """Whether tensor cores make the product, and the loop does nothing but add it to a sum."""
+    position = _sum_position(loop, dot)
+    if position is None or len(list(dot.result.uses)) != 1:
+        return False
+    if dot.instruction is None or dot.instruction.data.name != "mma":
+        return False
+    argument = loop.body.block.args[position + 1]
+    return len(list(argument.uses)) == 1 and _yield_of(loop).operands[position] is dot.result
+
+
+def _sum_position(loop: scf.ForOp, dot: DotOp) -> int | None:
+    """Which of the carried values a product is added to."""
+    args = loop.body.block.args
+    return next((number for number, arg in enumerate(args[1:]) if arg is dot.c), None)
+
+
+def _yield_of(loop: scf.ForOp) -> Operation:
+    last = loop.body.block.last_op
+    assert last is not None
+    return last
+
+
+def _multiply_behind_barrier(loop: scf.ForOp, product: _Product) -> None:
+    """Carries the last step's fragments, zeros at first, to behind the next iteration's barrier.
+
+    Within an iteration ptxas moves all products in front of the stores, which wait for the loads.
+    """
+    outside = loop.parent
+    position = _sum_position(loop, product.dot)
+    assert outside is not None
+    assert position is not None
+    head = OpBuilder(loop)
+    head.put(product.wait.clone())
+    first = _load_first(head, product, _carried_initial(loop, product.a.index))
+    zeros = _zero_fragments(head, product)
+    outside.insert_ops_before(head.ops, loop)
+    loop = carry_more(loop, [*first, *zeros])
+    body = loop.body.block
+    _mark_ordered(body)
+    steps = OpBuilder(product.dot)
+    total = steps.add(_step_product(product, (body.args[-2], body.args[-1]), product.dot.c))
+    fragments: tuple[SSAValue, SSAValue] = (body.args[-4], body.args[-3])
+    moves = _take_moves(product.dot, product.steps - 1)
+    for step in range(1, product.steps):
+        following = _load_step(steps, product, (product.a.result, product.b.result), step)
+        for op in moves[step - 1]:
+            steps.put(op)
+        total = steps.add(_step_product(product, fragments, total))
+        fragments = following
+    body.insert_ops_before(steps.ops, product.dot)
+    product.dot.result.replace_all_uses_with(total)
+    for op in (product.dot, product.wait):
+        op.detach()
+        op.erase()
+    end = OpBuilder(loop)
+    end.put(product.wait.clone())
+    first = _load_first(end, product, _yielded_for(body, product.a.index))
+    extend_yield(body, end.ops, [*first, *fragments])
+    whole = loop.results[position]
+    last = _step_product(product, (loop.results[-2], loop.results[-1]), whole)
+    last.location = product.dot.location
+    outside.insert_op_after(last, loop)
+    whole.replace_uses_with_if(last.result, lambda use: use.operation is not last)
+
+
+def _take_moves(dot: DotOp, count: int) -> list[list[Operation]]:
+    """Takes what is behind a product out of a loop, in so many groups of stores to stages.
+
+    Each store is followed by what is loaded for the next iteration in its place.
+    """
+    groups: list[list[Operation]] = [[]]
+    while not isinstance(dot.next_op, scf.YieldOp):
+        op = dot.next_op
+        assert op is not None
+        op.detach()
+        if _is_to_stage(op) and any(map(_is_to_stage, groups[-1])):
+            groups.append([])
+        groups[-1].append(op)
+    moves: list[list[Operation]] = [[] for _ in range(count)]
+    for number, group in enumerate(groups):
+        moves[number * count // len(groups)] += group
+    return moves
+
+
+def _zero_fragments(build: OpBuilder, product: _Product) -> list[SSAValue]:
+    zeros: list[SSAValue] = []
+    for type_ in (product.a_type, product.b_type):
+        zero = build.add(arith.ConstantOp(zero_attr(type_.element_type)))
+        zeros.append(build.add(tile.SplatOp(zero, type_)))
+    return zeros
 
 
 def _is_to_stage(op: Operation) -> bool:
@@ -345,10 +446,7 @@ def _first_fragments(
         return _load_first(build, product, stage)
     there, nothing = OpBuilder(product.dot), OpBuilder(product.dot)
     loaded = _load_first(there, product, stage)
-    zeros: list[SSAValue] = []
-    for type_ in (product.a_type, product.b_type):
-        zero = nothing.add(arith.ConstantOp(zero_attr(type_.element_type)))
-        zeros.append(nothing.add(tile.SplatOp(zero, type_)))
+    zeros = _zero_fragments(nothing, product)
     if_exists = scf.IfOp(
         exists,
         [product.a_type, product.b_type],

@@ -223,11 +223,23 @@ def load_shared(
 
 
 def store_shared(
-    low: Lowering, mem: SSAValue, layout: LinearLayout, kind: Kind, value: SSAValue
+    low: Lowering,
+    mem: SSAValue,
+    layout: LinearLayout,
+    kind: Kind,
+    value: SSAValue,
+    at: Sequence[int],
 ) -> None:
-    """A tile into a buffer, each element by the thread that owns it."""
-    access = SharedAccess(low, mem, layout, kind)
+    """A tile into a buffer, or a part of it that starts at `at` as in `load_shared`.
+
+    Each element is stored by the thread that owns it.
+    """
     owner = owner_predicate(low, layout)
+    shared = tile.shared_layout_of(mem)
+    start = 0
+    if layout.shape != shared.shape:
+        layout, start = as_part(layout, shared), offset_at(at, shared)
+    access = SharedAccess(low, mem, layout, kind, start)
     done: set[int] = set()
     for offset, members in access.groups():
         if offset in done:

@@ -271,13 +271,13 @@ def feeds_products(value: SSAValue) -> bool:
     )
 
 
-def _constants(op: tile.LoadOp) -> list[int]:
-    """The subscripts of a load from a buffer, which are constants."""
+def _constants(op: tile.LoadOp | tile.StoreOp) -> list[int]:
+    """The subscripts of an access to a buffer, which are constants."""
     values: list[int] = []
     for index in op.indices:
         known = getattr(index.owner, "value", None)
         if not isinstance(known, IntegerAttr):
-            raise error_at(op, "a tile is loaded from a buffer at constant subscripts")
+            raise error_at(op, f"{op.name} of a buffer has constant subscripts")
         values.append(known.value.data)
     return values
 
@@ -286,7 +286,7 @@ def _store(low: Lowering, op: Operation) -> None:
     assert isinstance(op, tile.StoreOp)
     if is_whole_buffer(op.mem, op.indices, op.value.type):
         layout, kind = _layout(op, op.value.type), low.kind(op.value.type, op)
-        store_shared(low, op.mem, layout, kind, op.value)
+        store_shared(low, op.mem, layout, kind, op.value, _constants(op))
         return
     access = _access(low, op, op.value.type)
     masks = Masks(access, owner_predicate(low, access.layout))

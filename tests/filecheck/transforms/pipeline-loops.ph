@@ -23,24 +23,33 @@
 // COPY: scf.yield
 // COPY: tile.async_wait 0
 
-// Without asynchronous copies, a tile is held in registers while the one before it is multiplied,
-// then stored to the other of two stages. One barrier an iteration; no branch around the loads.
+// Without asynchronous copies, tiles are held in registers for the whole of an iteration, then stored
+// to the other of two stages. One barrier an iteration; no branch around the loads. They move in
+// parts, so that some are stored while others are loaded.
 // AHEAD: scf.if
-// AHEAD: tile.load %A
-// AHEAD: tile.load %B
+// AHEAD: tile.load %A{{.*}} -> tensor<32x32xf16
+// AHEAD: tile.load %A{{.*}} -> tensor<32x32xf16
+// AHEAD: tile.load %B{{.*}} -> tensor<16x64xf16
+// AHEAD: tile.load %B{{.*}} -> tensor<16x64xf16
+// AHEAD: tile.store %{{.*}} : tensor<32x32xf16{{.*}}memref<64x32xf16
 // AHEAD: tile.store
 // AHEAD: tile.store
+// AHEAD: tile.store
+// AHEAD: scf.if
 // AHEAD: scf.for
 // AHEAD-NEXT: tile.next_stage
-// AHEAD-NOT: {{scf.if|tile.store}}
-// AHEAD: arith.select
-// AHEAD-NEXT: tile.load %A
-// AHEAD-NEXT: tile.load %B
+// AHEAD-NOT: {{scf.if|tile.store|tile.load}}
 // AHEAD: collective.barrier
 // AHEAD-NEXT: tile.dot
-// AHEAD-NOT: collective.barrier
+// AHEAD-NOT: {{collective.barrier|scf.if}}
 // AHEAD: tile.store %{{.*}} ordered
+// AHEAD-NEXT: tile.load %A
 // AHEAD: tile.store %{{.*}} ordered
+// AHEAD: tile.load %A
+// AHEAD: tile.store %{{.*}} ordered
+// AHEAD: tile.load %B
+// AHEAD: tile.store %{{.*}} ordered
+// AHEAD: tile.load %B
 // AHEAD-NOT: collective.barrier
 // AHEAD: scf.yield
 // AHEAD: tile.next_stage

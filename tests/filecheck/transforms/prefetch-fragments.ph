@@ -38,31 +38,48 @@
 // CHECK: tile.dot
 // CHECK-NOT: tile.dot
 // CHECK: scf.yield
-// Where threads store to the next stage they do so behind all but the last step, and that stage is
-// read whether it is needed or not.
+// Where threads store to the next stage, the last step waits for the next iteration's barrier to pass,
+// and is zeros in the first; that stage is read whether it is needed or not. Parts are stored and
+// loaded again between the steps.
 // STORED: tile.next_stage
 // STORED: collective.barrier
-// STORED-NEXT: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
 // STORED: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED: tile.splat {{.*}} -> tensor<64x8xf16
+// STORED: tile.splat {{.*}} -> tensor<8x64xf16
 // STORED: scf.for
 // STORED-NOT: {{tile.store|collective.barrier|scf.if}}
+// STORED: tile.dot
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED: tile.store %{{.*}} ordered
+// STORED-NEXT: tile.load %A{{.*}} -> tensor<16x64xf16
+// STORED: tile.store %{{.*}} ordered
+// STORED: tile.load %A{{.*}} -> tensor<16x64xf16
+// STORED-NOT: {{tile.store|collective.barrier|scf.if}}
+// STORED: tile.dot
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED-NEXT: tile.store %{{.*}} ordered
+// STORED-NEXT: arith
+// STORED: tile.load %A{{.*}} -> tensor<16x64xf16
 // STORED: tile.load %A
-// STORED-NEXT: tile.load %B
+// STORED: tile.load %B
+// STORED: tile.load %B
+// STORED: tile.load %B
+// STORED: tile.dot
 // STORED: tile.load %{{.*}} -> tensor<64x8xf16
 // STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
+// STORED-NEXT: tile.store %{{.*}} ordered
+// STORED: tile.load %B{{.*}} -> tensor<16x64xf16
 // STORED-NEXT: tile.dot
-// STORED: tile.load %{{.*}} -> tensor<64x8xf16
-// STORED-NEXT: tile.load %{{.*}} -> tensor<8x64xf16
-// STORED-NEXT: tile.dot
-// STORED-NOT: {{collective.barrier|scf.if}}
-// STORED: tile.store %{{.*}} ordered
-// STORED: tile.store %{{.*}} ordered
 // STORED-NEXT: tile.next_stage
 // STORED: collective.barrier
-// STORED-NEXT: tile.load %{{.*}} -> tensor<64x8xf16
+// STORED: tile.load %{{.*}} -> tensor<64x8xf16
 // STORED: tile.load %{{.*}} -> tensor<8x64xf16
-// STORED-NEXT: tile.dot
 // STORED-NEXT: scf.yield
+// STORED-NEXT: }
+// STORED-NEXT: tile.dot
 @launch(128)
 @pipeline(3)
 kernel product(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f32>[M, N]) {
