@@ -167,6 +167,8 @@ def _in_parts(
     loads: Sequence[tile.LoadOp], fronts: Sequence[Front]
 ) -> tuple[Sequence[tile.LoadOp], Sequence[Front]]:
     """Cuts tiles that go to a buffer as they are: some parts are stored while others are loaded."""
+    body = loads[0].parent
+    assert isinstance(body, Block)
     parts: dict[tile.LoadOp, list[tile.LoadOp]] = {load: [load] for load in loads}
     cut: list[Front] = []
     for front in fronts:
@@ -177,8 +179,8 @@ def _in_parts(
         pairs = cut_move(load, front.store)
         parts[load] = [part for part, _ in pairs]
         for _, store in pairs:
-            ops = index_ops(store.indices, store.parent_block())
-            cut.append(Front(tuple(ops or ()), store, front.buffer))
+            ops = tuple(index_ops(store.indices, body) or ())
+            cut.append(Front(ops, store, front.buffer))
     return [part for load in loads for part in parts[load]], cut
 
 
