@@ -10,7 +10,7 @@
 
 // Tiles that pass through registers are stored as they were loaded.
 // AHEAD: scf.for
-// AHEAD: tile.load %A{{.*}} -> tensor<64x8xf32, #tile.layout<"register=[[0, 1], [0, 2],
+// AHEAD: tile.load %A{{.*}} -> tensor<32x8xf32, #tile.layout<"register=[[0, 1], [0, 2]]
 @launch(64)
 @pipeline
 kernel product(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {

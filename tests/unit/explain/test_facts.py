@@ -266,11 +266,10 @@ def test_products_and_their_reasons(
     assert product.pipelining.form == form
     assert ("cp.async" in compilation.ptx) == (form == "copies")
     if instruction != "multiply-adds":
-        # A pipelined loop may have copies of its body.
-        assert (
-            len(re.findall(r"^\s+(?:mma\.sync|wmma\.mma)", compilation.ptx, re.M)) % product.count
-            == 0
-        )
+        # A pipelined loop may have copies of its body, and its last step behind it.
+        made = len(re.findall(r"^\s+(?:mma\.sync|wmma\.mma)", compilation.ptx, re.M))
+        step = product.count * int(instruction.rsplit("k", 1)[1]) // 32
+        assert made % product.count in (0, step if form == "registers" else 0)
 
 
 def test_a_pipeline_without_most_passes_explains_what_is_there() -> None:
