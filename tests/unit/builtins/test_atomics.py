@@ -229,6 +229,15 @@ kernel k(Parts: tensor<i32>[4], Y: tensor<i32>[4], state: tensor<i32>[2]) {
     )
 
 
+def test_grids_of_other_sizes_go_on_with_the_state() -> None:
+    kernel = phobos.compile(GRID, chip="sm_80")["k"]
+    x, state = np.arange(1, 301, dtype=np.float32), np.zeros(2, np.int32)
+    for grid in (3, 1, 4, 2, 3):
+        y = np.zeros_like(x)
+        kernel(x, np.zeros(grid, np.float32), y, state, grid=grid, device="emulator")
+        np.testing.assert_allclose(y, x / x.sum(), rtol=1e-6)
+
+
 def test_the_race_check_misses_a_grid_barrier() -> None:
     def prepare(tensors: Arrays) -> None:
         tensors["state"][...] = 0
