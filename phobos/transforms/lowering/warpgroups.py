@@ -7,23 +7,26 @@ descriptor. Accumulators stay in the registers of the sum, whose layout is that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
 from phobos.dialects.contraction import DotOp, Instruction
 from phobos.dialects.ptx import B32
-from phobos.dialects.ptx.warpgroup import WGMMA_SHAPES, WgmmaShape
+from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES, WgmmaShape
 from phobos.dialects.staging import AwaitProductsOp
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout
 from phobos.layout.build import REGISTER
 from phobos.layout.contraction import Contraction, add_units, drop_units, wgmma_starts
+from phobos.layout.fragments import WARPGROUP_WARPS
 from phobos.layout.queries import register_coordinates
 from phobos.layout.text import LayoutError
 from phobos.layout.warpgroup import descriptor_of
+from phobos.record import Record, record
+from phobos.targets.ptx.chips import WARP_LANES
 from phobos.transforms.lowering.operands import kind_of
 from phobos.transforms.lowering.registers import Share
 from phobos.transforms.lowering.shared_tiles import SharedAccess
@@ -99,13 +102,21 @@ class _Fragments:
         return self._words[first : first + _A_REGISTERS]
 
 
+@record
+class _Piece(Record):
+    """What one `wgmma` makes of a sum: where it starts, its columns, and its registers."""
+
+    place: Place
+    columns: int
+    registers: slice
+
+
 class _Products:
-    """The `wgmma` of a contraction, each by the place of its piece and its step along K."""
+    """The `wgmma` of a contraction, each by its piece of the sum and its step along K."""
 
     def __init__(self, low: Lowering, op: DotOp, instruction: Instruction, layouts: Contraction):
         self._low = low
         self.row = row = row_of(instruction)
-        self._columns = instruction.shape[1]
         self._b = _Descriptors(low, op, op.b, layouts.b, 0)
         if tile.is_shared(op.a):
             m, k = layouts.a.shape[-2:]
@@ -117,22 +128,43 @@ class _Products:
         turns = tuple(int(one.is_turned) for one in given if isinstance(one, _Descriptors))
         signs = () if instruction.accumulator == "s32" else (_PLUS, _PLUS)
         self._literals = (*signs, *(turns if row.transposable else ()))
-        self.count = row.accumulator_registers(self._columns)
-        """Registers of the sum of one piece."""
+        self.pieces = list(self._pieces(op, instruction, layouts.c))
+
+    def _pieces(
+        self, op: DotOp, instruction: Instruction, layout: LinearLayout
+    ) -> Iterator[_Piece]:
+        """The pieces of a thread's sum, without the columns past the end of the tile.
+
+        Where warpgroups are side by side, each has the columns that all of them have.
+        """
+        assert isinstance(op.c.type, TensorType)
+        extent, whole = op.c.type.get_shape()[-1], instruction.shape[1]
+        count = self.row.accumulator_registers(whole)
+        elements = WARPGROUP_ROWS * whole // (WARPGROUP_WARPS * WARP_LANES)
+        for number, place in enumerate(_places(layout)[::elements]):
+            columns = whole
+            if instruction.warps[1] == 1:
+                left = extent - place[1]
+                columns = next((size for size in self.row.sizes if size >= left), whole)
+                columns = min(whole, columns) if left > 0 else 0
+            if columns:
+                first = number * count
+                end = first + self.row.accumulator_registers(columns)
+                yield _Piece(place, columns, slice(first, end))
 
     def emit(
-        self, totals: Sequence[SSAValue], piece: Place, step: int, *, added: bool = True
+        self, totals: Sequence[SSAValue], piece: _Piece, step: int, *, added: bool = True
     ) -> Sequence[SSAValue]:
         """Starts one: what is summed so far plus the product, or the product alone."""
-        m, n = piece
+        m, n = piece.place
         left = self._a.of((m, step))
         return self._low.build.emit_multi(
             ptx.WgmmaMmaAsyncOp,
-            self.row.suffix(self._columns),
+            self.row.suffix(piece.columns),
             *totals,
             *((left,) if isinstance(left, SSAValue) else left),
             self._b.of((step, n)),
-            results=(B32,) * self.count,
+            results=(B32,) * len(totals),
             imm=(int(added), *self._literals),
         )
 
@@ -148,14 +180,13 @@ def warpgroup_products(
     products = _Products(low, op, instruction, layouts)
     in_words = instruction.accumulator == "f16"
     totals = list(low.words(op.c) if in_words else low.elements(op.c))
-    pieces = _places(layouts.c)[:: layouts.c.in_size(REGISTER) * products.count // len(totals)]
     steps = range(0, layouts.a.shape[-1], instruction.shape[-1])
     if instruction.part:
-        return Share(_sums_of_parts(low, products, totals, pieces, steps, instruction.part))
+        return Share(_sums_of_parts(low, products, totals, steps, instruction.part))
     totals = list(_fence(low, totals))
     for step in steps:
-        for number, piece in enumerate(pieces):
-            mine = slice(number * products.count, (number + 1) * products.count)
+        for piece in products.pieces:
+            mine = piece.registers
             totals[mine] = products.emit(totals[mine], piece, step)
     products.commit()
     if op.in_flight is None:
@@ -167,22 +198,21 @@ def _sums_of_parts(
     low: Lowering,
     products: _Products,
     totals: Sequence[SSAValue],
-    pieces: Sequence[Place],
     steps: range,
     part: int,
 ) -> list[SSAValue]:
     """Sums of which the hardware makes `part` of K at a time, each added to the total as f32."""
     summed = list(totals)
     each = max(1, part // steps.step)
-    nothing = [low.build.imm_f32(0.0)] * products.count
+    nothing = low.build.imm_f32(0.0)
     for first in range(0, len(steps), each):
-        for number, piece in enumerate(pieces):
-            made = _fence(low, nothing)
+        for piece in products.pieces:
+            mine = range(len(summed))[piece.registers]
+            made = _fence(low, [nothing] * len(mine))
             for step in steps[first : first + each]:
                 made = products.emit(made, piece, step, added=step != steps[first])
             products.commit()
             made = _wait(low, made, 0)
-            mine = range(number * products.count, (number + 1) * products.count)
             for register, value in zip(mine, made, strict=True):
                 summed[register] = low.build.emit(ptx.AddOp, "rn.f32", summed[register], value)
     return summed

@@ -186,6 +186,15 @@ def test_ptxas_does_not_serialize(name: str, form: str) -> None:
     assert assemble(phobos.compile(text, chip=CHIP).ptx, CHIP).warnings == ()
 
 
+@pytest.mark.parametrize(("columns", "piece"), [(80, 80), (100, 104), (24, 24)])
+def test_columns_past_the_tile_are_not_multiplied(columns: int, piece: int) -> None:
+    """The layout is one of 32 or 128 columns; the instruction has multiples of 8."""
+    tile = (64, columns, 32)
+    ptx = phobos.compile(source(PATHS["f16"], tile, 128, 3, "dot"), chip=CHIP).ptx
+    assert f"wgmma.mma_async.sync.aligned.m64n{piece}k16." in ptx
+    check(CHIP, "f16", (70, columns + 3, 40), tile, stages=3)
+
+
 def test_who_asks_for_mma_sync_gets_it() -> None:
     """`@tensorcore(sync)` is the instruction of all chips from sm_80 on."""
     text = source(PATHS["f16"], (64, 64, 32), 128, 3, "dot").replace(

@@ -204,9 +204,9 @@ def test_any_text(text: str) -> None:
 
 def test_time_is_linear() -> None:
     def seconds(text: str) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         lex(text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     for piece in ("x = a[i] + 1.5 // c\n", "\x00", '"', "/*", "9", "é", "\\"):
         assert seconds(piece * 100_000) < 10, piece
