@@ -27,6 +27,7 @@ from phobos.dialects.ptx import Instruction
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering import bfloat16
 from phobos.transforms.lowering.conversions import clean, narrow_to_half, widen_half
+from phobos.transforms.lowering.pairs import in_pairs
 from phobos.transforms.lowering.registers import BF16, F8E4M3, F16, F32, F64, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
 
@@ -34,10 +35,17 @@ Rule = Callable[[Lowering, Operation, Kind, tuple[SSAValue, ...]], SSAValue]
 
 
 def apply(rule: Rule) -> Handler:
-    """Runs a rule over the elements of an op; equal operands are computed once."""
+    """Runs a rule over the elements of an op; equal operands are computed once.
+
+    16-bit floats that are held as words are computed two at a time instead, if they can be.
+    """
 
     def handler(low: Lowering, op: Operation) -> None:
         kind = low.kind(op.operands[-1].type, op)
+        share = in_pairs(low, op, kind)
+        if share is not None:
+            low.set_share(op.results[0], share)
+            return
         columns = [low.elements(operand) for operand in op.operands]
         done: dict[tuple[SSAValue, ...], SSAValue] = {}
         results: list[SSAValue] = []
