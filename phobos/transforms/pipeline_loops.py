@@ -62,6 +62,7 @@ GROUP = "fallback"
 PIPELINE = "phobos.pipeline"
 MAX_STAGES = 4
 MIN_COPY_BYTES = 4
+_WORD_BYTES = 4
 MAX_CARRIED_REGISTERS = 48
 """What loads ahead may hold of a thread's registers."""
 
@@ -303,14 +304,16 @@ def _can_copy(staged: Staged) -> bool:
 
 
 def _registers(load: tile.LoadOp) -> int:
-    """32-bit registers of a thread that hold a loaded tile."""
+    """Registers of a thread that hold a loaded tile: one for each load of less than a word."""
     value = load.result.type
     assert isinstance(value, TensorType)
     element = value.element_type
     assert isinstance(element, FixedBitwidthType)
     layout = tile.layout_of(load.result)
     assert layout is not None
-    return -(-layout.in_size(REGISTER) * element.size // 4)
+    proven = load.vector.value.data if load.vector is not None else 1
+    in_one = min(_WORD_BYTES // element.size, proven) or 1
+    return -(-layout.in_size(REGISTER) * max(element.size, _WORD_BYTES) // (_WORD_BYTES * in_one))
 
 
 def _fitting_stages(
