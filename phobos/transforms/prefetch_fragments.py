@@ -196,7 +196,7 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     outside.insert_ops_before(head.ops, loop)
     loop = carry_more(loop, first)
     body = loop.body.block
-    _mark_ordered(body)
+    _mark_ordered(body, product)
     fragments = (body.args[-2], body.args[-1])
     steps = OpBuilder(product.dot)
     total = product.dot.c
@@ -229,11 +229,19 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     extend_yield(body, [], following)
 
 
-def _mark_ordered(body: Block) -> None:
-    """A stage's readers have all passed the barrier of the iteration before what fills it."""
+def _mark_ordered(body: Block, product: _Product) -> None:
+    """A stage's readers have all passed the barrier of the iteration before what fills it.
+
+    Stages of loops inside have readers of their own, which meet at other barriers.
+    """
+    buffers = (product.a.buffer, product.b.buffer)
     for op in body.walk():
-        if isinstance(op, AsyncCopyOp) or _is_to_stage(op):
-            op.properties["ordered"] = UnitAttr()
+        filled = op.buffer if isinstance(op, AsyncCopyOp) else None
+        if isinstance(op, tile.StoreOp):
+            filled = op.mem
+        if filled is not None and isinstance(filled.owner, StageOp):
+            if filled.owner.buffer in buffers:
+                op.properties["ordered"] = UnitAttr()
 
 
 def _is_sum_alone(loop: scf.ForOp, dot: DotOp) -> bool:
@@ -275,7 +283,7 @@ def _multiply_behind_barrier(loop: scf.ForOp, product: _Product) -> None:
     outside.insert_ops_before(head.ops, loop)
     loop = carry_more(loop, [*first, *zeros])
     body = loop.body.block
-    _mark_ordered(body)
+    _mark_ordered(body, product)
     steps = OpBuilder(product.dot)
     total = steps.add(_step_product(product, (body.args[-2], body.args[-1]), product.dot.c))
     fragments: tuple[SSAValue, SSAValue] = (body.args[-4], body.args[-3])
