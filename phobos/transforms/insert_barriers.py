@@ -41,7 +41,13 @@ from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, GridBarrierOp
 from phobos.dialects.contraction import DotOp, by_warpgroups
 from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
 from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
-from phobos.dialects.staging import AsyncCopyOp, AsyncWaitOp, NextStageOp, StageOp
+from phobos.dialects.staging import (
+    AsyncCopyOp,
+    AsyncWaitOp,
+    AwaitProductsOp,
+    NextStageOp,
+    StageOp,
+)
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
@@ -143,6 +149,29 @@ def _read_by_descriptor(kernel: gpu.FuncOp) -> list[_Access]:
     ]
 
 
+def _read_by(product: DotOp) -> list[_Access]:
+    return [
+        _of_memory(operand, write=False, element=None)
+        for operand in (product.a, product.b)
+        if tile.is_shared(operand)
+    ]
+
+
+def _product_awaited(value: SSAValue) -> DotOp:
+    """The product in flight that gives a value, itself or as what a loop passes on."""
+    owner = value.owner
+    while not isinstance(owner, DotOp):
+        if isinstance(owner, scf.ForOp):
+            last = owner.body.block.last_op
+            assert last is not None
+            value = last.operands[owner.results.index(value)]  # pyright: ignore[reportArgumentType]
+        else:
+            assert isinstance(owner, AwaitProductsOp)
+            value = owner.value
+        owner = value.owner
+    return owner
+
+
 def _of_point(mem: SSAValue, write: bool) -> _Access:
     """One thread's own access to shared memory."""
     access = _of_memory(mem, write, None)
@@ -171,11 +200,10 @@ def _accesses(op: Operation, threads: int) -> list[_Access]:
         case ScatterOp():
             return [_of_memory(op.mem, write=True, element=None)]
         case DotOp():
-            return [
-                _of_memory(operand, write=False, element=None)
-                for operand in (op.a, op.b)
-                if tile.is_shared(operand)
-            ]
+            return _read_by(op)
+        case AwaitProductsOp():
+            # Until then products read, whatever barriers other warps have passed since.
+            return _read_by(_product_awaited(op.value))
         case ToFragmentsOp() | FromFragmentsOp():
             return [] if op.scratch is None else [_of_memory(op.scratch, write=True, element=None)]
         case memref.LoadOp() if tile.is_shared(op.memref):
