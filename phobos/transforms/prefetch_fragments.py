@@ -236,11 +236,9 @@ def _mark_ordered(body: Block, product: _Product) -> None:
     """
     buffers = (product.a.buffer, product.b.buffer)
     for op in body.walk():
-        filled = op.buffer if isinstance(op, AsyncCopyOp) else None
-        if isinstance(op, tile.StoreOp):
-            filled = op.mem
-        if filled is not None and isinstance(filled.owner, StageOp):
-            if filled.owner.buffer in buffers:
+        if isinstance(op, AsyncCopyOp | tile.StoreOp):
+            stage = (op.buffer if isinstance(op, AsyncCopyOp) else op.mem).owner
+            if isinstance(stage, StageOp) and stage.buffer in buffers:
                 op.properties["ordered"] = UnitAttr()
 
 
