@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from xdsl.context import Context
-from xdsl.dialects import gpu, memref, scf
+from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import (
     FixedBitwidthType,
     IndexType,
@@ -63,6 +63,8 @@ PIPELINE = "phobos.pipeline"
 MAX_STAGES = 4
 MIN_COPY_BYTES = 4
 _WORD_BYTES = 4
+MAX_STEP = 1 << 24
+"""Of a loop whose places are computed some steps ahead, so that no index of 32 bits wraps."""
 MAX_CARRIED_REGISTERS = 48
 """What loads ahead may hold of a thread's registers."""
 
@@ -219,7 +221,11 @@ def _loads_of_operands(loop: scf.ForOp) -> list[tile.LoadOp]:
     """
     body = loop.body.block
     written = written_memory(body)
+    step = loop.step.owner
     if written is None or not isinstance(loop.lb.type, IndexType):
+        return []
+    known = step.value if isinstance(step, arith.ConstantOp) else None
+    if isinstance(known, IntegerAttr) and known.value.data > MAX_STEP:
         return []
     return [
         op
