@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     TensorType,
+    VectorType,
 )
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -58,6 +59,7 @@ from phobos.layout.contraction import (
 )
 from phobos.layout.fragments import REGISTER_BITS
 from phobos.layout.scan import plan_scan, scan_layout
+from phobos.transforms.contraction_forms import fault_of, operand_name
 
 MAX_VECTOR_BYTES = 16
 _Access = tile.LoadOp | tile.StoreOp | GatherOp | ScatterOp
@@ -278,6 +280,9 @@ def contraction_of(op: DotOp, threads: int, depth: int | None = None) -> Contrac
     if op.instruction is None:
         raise error_at(op, "this contraction has no instruction: run ph-select-contraction first")
     chosen = op.instruction.data
+    fault = fault_of(chosen, _elements(op), 1 << thread_bits(threads)[1])
+    if fault is not None:
+        raise error_at(op, f"this product cannot be made by `{chosen}`: {fault}")
     a, b = op.a.type, op.b.type
     assert isinstance(a, TensorType | MemRefType)
     assert isinstance(b, TensorType | MemRefType)
@@ -296,6 +301,17 @@ def contraction_of(op: DotOp, threads: int, depth: int | None = None) -> Contrac
         case _:
             layouts = fma_contraction((m, n, k), thread_bits(threads)[0], chosen.warps)
     return batched(layouts, tuple(lead))
+
+
+def _elements(op: DotOp) -> tuple[str, str, str]:
+    """The operands and the sum of a contraction, as instructions call them."""
+    types = [value.type for value in (op.a, op.b, op.c)]
+    a, b, c = (t.element_type for t in types if isinstance(t, TensorType | MemRefType | VectorType))
+    return (
+        operand_name(a, unsigned=op.unsigned_a is not None),
+        operand_name(b, unsigned=op.unsigned_b is not None),
+        operand_name(c),
+    )
 
 
 def _unit_axes(value: SSAValue) -> tuple[int, ...]:

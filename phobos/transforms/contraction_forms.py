@@ -22,10 +22,11 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from phobos.dialects.contraction import OPERAND_FORMS
+from phobos.dialects.contraction import OPERAND_FORMS, WGMMA, Instruction
 from phobos.dialects.ptx.matrix import MMA_SHAPES, WMMA_SHAPES, MmaShape, WmmaShape
 from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES, WgmmaShape
 from phobos.layout import fragments
+from phobos.layout.contraction import THREAD_EDGE
 from phobos.layout.fragments import WARPGROUP_WARPS
 from phobos.layout.warpgroup import LEAST_ROW_BYTES
 from phobos.record import Record, record
@@ -152,10 +153,11 @@ def takes_any_side(form: Form) -> bool:
 
     Others lie along K, so that those of shared memory that come another way would be turned.
     """
-    return any(row.transposable for row in _wgmma_rows(form))
+    return any(row.transposable for row in wgmma_rows(form))
 
 
-def _wgmma_rows(form: Form) -> list[WgmmaShape]:
+def wgmma_rows(form: Form) -> list[WgmmaShape]:
+    """The `wgmma` that multiply operands in this form without rounding them first."""
     a, b = OPERAND_FORMS[form.a], OPERAND_FORMS[form.b]
     if a.bits >= _WIDE_BITS:
         return []
@@ -179,7 +181,7 @@ def wgmma_for(
     sums 8-bit floats in fewer bits than f32 has and the sum is to be `exact` to these.
     """
     m, n, depth = sizes
-    rows = _wgmma_rows(form) if target.has_wgmma else []
+    rows = wgmma_rows(form) if target.has_wgmma else []
     row = next((row for row in rows if row.accumulator == accumulator), None)
     groups = threads // WARPGROUP_THREADS
     if row is None or row.k > depth:
@@ -214,3 +216,49 @@ def wmma_for(
         if is_of_types and fits and target.has(row.needs):
             return row
     return None
+
+
+@lru_cache(maxsize=256)
+def fault_of(made_of: Instruction, elements: tuple[str, str, str], warps: int) -> str | None:
+    """What is wrong with an instruction, as one that is written by hand may be; None if nothing is.
+
+    `elements` are the operands and the sum as instructions call them (`operand_name`); `warps` is
+    a power of two.
+    """
+    forms_of = OPERAND_FORMS[made_of.a], OPERAND_FORMS[made_of.b]
+    taken = (*(_WIDE.get(one.ptx, one.ptx) for one in forms_of), made_of.accumulator)
+    if taken != elements:
+        return f"it takes {', '.join(taken)} and is given {', '.join(elements)}"
+    if made_of.shape not in _shapes(made_of.name, made_of.a, made_of.b, made_of.accumulator):
+        return "there is none of this shape and these types"
+    along_m, along_n = made_of.warps
+    if along_m < 1 or along_m & (along_m - 1) or along_m * along_n != warps:
+        return f"the CTA has {warps} warps, each axis a power of two of them"
+    if made_of.name == WGMMA and along_m % WARPGROUP_WARPS:
+        return f"the {WARPGROUP_WARPS} warps of a warpgroup are one below the other"
+    is_summed = made_of.name == WGMMA and made_of.accumulator == "f32"
+    if made_of.part and (not is_summed or made_of.part % made_of.shape[-1]):
+        return "parts are those of wgmma that sums in f32, and multiples of its K"
+    return None
+
+
+_WIDE = {"tf32": "f32"}
+"""What an instruction calls elements -> what they are before they are rounded."""
+
+
+def _shapes(name: str, a: str, b: str, accumulator: str) -> list[tuple[int, int, int]]:
+    """The shapes (M, N, K) that an instruction of these types can have, powers of two."""
+    form = Form(a, b)
+    match name:
+        case "fma":
+            return [(THREAD_EDGE, THREAD_EDGE, 1)]
+        case "mma":
+            rows = _rows(OPERAND_FORMS[a].ptx, OPERAND_FORMS[b].ptx, accumulator)
+            return [(row.m, row.n, row.k) for row in rows]
+        case "wmma":
+            kinds = [row for row in WMMA_SHAPES if a == b == row.element]
+            return [(row.m, row.n, row.k) for row in kinds if row.accumulator == accumulator]
+        case _:
+            found = [row for row in wgmma_rows(form) if row.accumulator == accumulator]
+            sizes = [(row, n) for row in found for n in row.sizes if not n & (n - 1)]
+            return [(WARPGROUP_ROWS, n, row.k) for row, n in sizes]

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from phobos.dialects import ptx
+from phobos.dialects import ptx, tile
 from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
 from phobos.dialects.ptx import B32, B64
+from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout
 from phobos.layout.contraction import Contraction
 from phobos.transforms.assign_layouts import contraction_of, operand_packing
@@ -30,6 +31,9 @@ def _dot(low: Lowering, op: Operation) -> None:
     layouts = contraction_of(op, low.threads)
     assert op.instruction is not None
     instruction = op.instruction.data
+    held = tile.layout_of(op.c)
+    if held is not None and held != layouts.c:
+        raise error_at(op, f"a sum of `{instruction}` lies in registers as {layouts.c}, not {held}")
     lower = _BY_NAME[instruction.name]
     low.set_share(op.result, lower(low, op, instruction, layouts))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Operation, SSAValue
 
@@ -38,6 +39,8 @@ _PLUS = 1
 """The literal of an operand that is not negated."""
 _ADDRESS_SHIFT = 4
 """Descriptors count addresses in units of 16 bytes."""
+_SUM = 2
+"""The operand of a contraction that it adds to."""
 _A_REGISTERS = 4
 """Of one piece of A: 64 rows of 32 bytes over 128 threads."""
 
@@ -126,6 +129,9 @@ class _Products:
             self._a = _Fragments(low.words(op.a), layouts.a)
         given = (self._a, self._b)
         turns = tuple(int(one.is_turned) for one in given if isinstance(one, _Descriptors))
+        if any(turns) and not row.transposable:
+            message = f"wgmma reads {row.a} and {row.b} along K, and a buffer has them across"
+            raise error_at(op, message)
         signs = () if instruction.accumulator == "s32" else (_PLUS, _PLUS)
         self._literals = (*signs, *(turns if row.transposable else ()))
         self.pieces = list(self._pieces(op, instruction, layouts.c))
@@ -191,7 +197,30 @@ def warpgroup_products(
     products.commit()
     if op.in_flight is None:
         totals = _wait(low, totals, 0)
+    else:
+        _check_awaited(op)
     return Share(words=totals) if in_words else Share(totals)
+
+
+def _check_awaited(product: DotOp) -> None:
+    """Refuses what reads the registers of a sum in flight: they hold anything until the wait."""
+    left: list[SSAValue] = [product.result]
+    seen: set[SSAValue] = set()
+    while left:
+        value = left.pop()
+        for use in value.uses if value not in seen else ():
+            user = use.operation
+            match user:
+                case AwaitProductsOp():
+                    left += [user.result] if user.pending.value.data else []
+                case scf.YieldOp() if isinstance(loop := user.parent_op(), scf.ForOp):
+                    left += [loop.results[use.index], loop.body.block.args[use.index + 1]]
+                case DotOp() if use.index == _SUM:
+                    pass
+                case _:
+                    help = "wait for the product first: `tile.await_products 0 of` its sum"
+                    raise error_at(user, "this reads the sum of a product in flight", help=help)
+        seen.add(value)
 
 
 def _sums_of_parts(
