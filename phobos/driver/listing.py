@@ -29,7 +29,8 @@ def chip_table() -> str:
         version = ".".join(map(str, chip.ptx_version))
         shared = f"{chip.max_dynamic_shared // 1024} KB"
         line = f"{chip.name:<8}{version:<6}{shared:>20}  {chip.max_threads_per_sm:>13}"
-        lines.append(line + (mark if chip.name == default else ""))
+        alone = "  for its own GPUs alone, with wgmma" if chip.is_exact else ""
+        lines.append(line + alone + (mark if chip.name == default else ""))
     return "\n".join(lines)
 
 

@@ -28,7 +28,7 @@ from phobos.explain.records import Coalesced
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, threads_of
 from phobos.ir.locations import location_of
 from phobos.layout import contiguous_vector
-from phobos.layout.build import LANE, WARP
+from phobos.layout.build import LANE, OFFSET, WARP
 from phobos.layout.linear import LinearLayout
 from phobos.layout.queries import SECTOR_BYTES
 from phobos.record import Record, record
@@ -130,18 +130,26 @@ def _tile_facts(op: _TileAccess, type_: Attribute, limits: Limits) -> Facts | No
     coalesced = _touched([size * start for start in starts], width * size)
     narrow = None
     if width * size < MAX_VECTOR_BYTES:
-        narrow = _short_words(layout, own) if own < proven else limits.narrow(op)
+        narrow = _short_words(op, layout, own) if own < proven else limits.narrow(op)
     return Facts(coalesced, narrow)
 
 
-def _short_words(layout: LinearLayout, own: int) -> str:
+def _short_words(op: _TileAccess, layout: LinearLayout, own: int) -> str:
     """Why threads have few elements in a row."""
+    if isinstance(op, AsyncCopyOp) and _turns(op):
+        return "the copy turns the tile, so that products load neighbours along M or N at once"
     threads = layout.in_size(LANE) * layout.in_size(WARP)
     if layout.elements <= own * threads:
         return f"{layout.elements} elements for {threads} threads are {own} for each"
     if own == 1:
         return "the tile's layout gives neighbours to different threads"
     return f"the tile's layout gives a thread {own} in a row"
+
+
+def _turns(copy: AsyncCopyOp) -> bool:
+    """Whether neighbours in memory are none in the buffer that a copy fills."""
+    nearest = tile.shared_layout_of(copy.buffer).bases(OFFSET)[0]
+    return not nearest[-1 if copy.transposed is None else -2]
 
 
 def _strides(mem: SSAValue) -> tuple[int, ...]:

@@ -194,7 +194,7 @@ class Contraction(Value):
     accumulator: str
     instruction: str
     count: int
-    """Instructions of a thread (a warp's, for mma) for one product."""
+    """Instructions of a thread (a warp's for mma, a warpgroup's for wgmma) for one product."""
     warps: tuple[int, int]
     """Warps along M and N that have parts of the result."""
     copies: int

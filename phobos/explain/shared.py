@@ -115,5 +115,6 @@ def _order(buffer: SSAValue) -> str:
     layout = tile.shared_layout_of(buffer)
     if layout.is_equivalent(row_major(layout.shape)):
         return "row by row"
+    columns = "" if layout.bases(layout.in_names[0])[0][-1] else "column by column, "
     mixed = any(sum(map(bool, base)) > 1 for base in layout.bases(layout.in_names[0]))
-    return "swizzled" if mixed else "reordered"
+    return columns + ("swizzled" if mixed else "reordered")

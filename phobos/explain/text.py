@@ -133,10 +133,13 @@ def _shared(one: SharedTile) -> Item:
 
 # ---- products
 
+_MAKERS = {"multiply-adds": "thread", "wgmma": "warpgroup"}
+"""What the first word of an instruction says of who executes it; a warp executes the others."""
+
 
 def _contraction(one: Contraction) -> Item:
     m, n, k = one.shape
-    who = "thread" if one.instruction == "multiply-adds" else "warp"
+    who = _MAKERS.get(one.instruction.partition(".")[0], "warp")
     lines = [
         f"{_at(one.place)}: {m} x {n} x {k}, {one.operand} summed in {one.accumulator}: "
         f"{one.instruction}",

@@ -21,6 +21,11 @@ MAX_CTAS = 32
 MAX_REGISTERS = 255
 BARE_PIPELINE = -1
 _TENSOR_CORE_FORMS = ("wmma", "sync", "f16", "bf16", "tf32", "tf32x3")
+_NO_TENSOR_CORE_FORMS = {
+    "wgmma": "products are made by wgmma without an attribute where the chip has it: sm_90a does",
+    "mma": "products are made by mma without an attribute; on sm_90a `@tensorcore(sync)` does",
+}
+"""Instructions that are no form, and how to have them."""
 _BY_WMMA = ("f16", "bf16", "tf32")
 """What f32 operands of `wmma` products can be rounded to; f16 if nothing is named."""
 _AXES = ("x", "y", "z")
@@ -333,7 +338,9 @@ def _tensorcore_form(context: AttributeContext, argument: ast.Expression) -> str
     form = argument.name if isinstance(argument, ast.Name) else None
     if form in _TENSOR_CORE_FORMS:
         return form
-    help = None if form is None else did_you_mean(form, _TENSOR_CORE_FORMS)
+    help = None
+    if form is not None:
+        help = _NO_TENSOR_CORE_FORMS.get(form) or did_you_mean(form, _TENSOR_CORE_FORMS)
     context.checker.error(
         argument.span,
         "`@tensorcore` has no such form",

@@ -59,6 +59,7 @@ from phobos.record import Record, record
 from phobos.targets.ptx.chips import CHIPS, Chip, chip
 from phobos.transforms.contraction_forms import (
     ASKED,
+    MAX_SUM_REGISTERS,
     NEEDED,
     SMALL_FLOATS,
     SYNC,
@@ -71,6 +72,7 @@ from phobos.transforms.contraction_forms import (
     operand_name,
     takes_any_side,
     wgmma_for,
+    wgmma_rows,
     wmma_for,
 )
 
@@ -165,7 +167,8 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
     for form in options:
         row = mma_for(target, form, total, depth)
         if row is not None:
-            return Choice("mma", form, row, _why(op, form, asked.rounding, target) + turned)
+            why = _why(op, form, asked.rounding, target)
+            return Choice("mma", form, row, why + (turned or _no_wgmma(asked, form, target)))
     if any(mma_for(target, form, total, _ANY_DEPTH) is not None for form in options):
         return _no_product(f"K of {depth} is less than a step of {target.name}'s mma")
     names = _names(options[0].a, options[0].b)
@@ -194,6 +197,18 @@ def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
     if target.has_wgmma:
         return f"{names} operands are widened to {form.a}"
     return f"{target.name} has no mma of {names}, which are widened to {form.a}"
+
+
+def _no_wgmma(asked: _Asked, form: Form, target: Chip) -> str:
+    """Why an `mma` is no `wgmma`, where the chip has one of these operands."""
+    if asked.by_wmma or not target.has_wgmma or not wgmma_rows(form):
+        return ""
+    if asked.rounding == SYNC:
+        return "; `@tensorcore(sync)` asks for mma"
+    return (
+        "; wgmma takes whole warpgroups, a power of two of them, single products of 64 rows or more"
+        f" and sums of at most {MAX_SUM_REGISTERS} registers"
+    )
 
 
 def _names(*operands: str) -> str:
