@@ -34,7 +34,7 @@ from xdsl.traits import is_side_effect_free
 
 from phobos.dialects import tile
 from phobos.ir.kernel import kernels
-from phobos.ir.rewrite import index_constant, insert_before
+from phobos.ir.rewrite import OpBuilder, insert_before
 
 _Place = tuple[SSAValue, tuple[SSAValue | None, ...]]
 """A tensor and the subscripts of a tile in it; None stands for the counter of the loop."""
@@ -144,13 +144,13 @@ def _turn_round(loop: scf.ForOp) -> None:
     body = loop.body.block
     counter = body.args[0]
     uses = [use for use in counter.uses if not _passes_on(use.operation, loop)]
-    before = _Before(loop)
+    before = OpBuilder(loop)
     length = before.add(arith.SubiOp(loop.ub, loop.lb))
-    one = before.add(index_constant(1, loop))
-    ahead = before.add(arith.SubiOp(length, one))
+    ahead = before.add(arith.SubiOp(length, before.constant(1)))
     beyond = before.add(arith.RemUIOp(ahead, loop.step))
     total = before.add(arith.AddiOp(loop.lb, before.add(arith.SubiOp(ahead, beyond))))
     total = before.add(arith.AddiOp(total, loop.lb))
+    insert_before(loop, before.ops)
     back = arith.SubiOp(total, counter)
     first = body.first_op
     assert first is not None
@@ -164,15 +164,3 @@ def _passes_on(op: Operation, loop: scf.ForOp) -> bool:
     """Whether an op counts on for what follows the loop, which goes on after the last tile."""
     yielded = loop.body.block.last_op
     return yielded is not None and any(value.owner is op for value in yielded.operands)
-
-
-class _Before:
-    """Puts ops before a loop."""
-
-    def __init__(self, loop: scf.ForOp):
-        self.loop = loop
-
-    def add(self, op: Operation) -> SSAValue:
-        """Puts one there; gives its result."""
-        insert_before(self.loop, [op])
-        return op.results[0]
