@@ -46,8 +46,8 @@ from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
 from phobos.ir.kernel import kernels, launch_bound, threads_of
-from phobos.ir.locations import location_of
-from phobos.layout import contiguous_vector
+from phobos.ir.locations import error_at, location_of
+from phobos.layout import LinearLayout, contiguous_vector
 from phobos.layout.build import OFFSET, REGISTER
 from phobos.layout.shared import offsets
 from phobos.record import Record, record
@@ -299,8 +299,7 @@ def _can_copy(staged: Staged) -> bool:
     assert isinstance(value, TensorType)
     element = value.element_type
     assert isinstance(element, FixedBitwidthType)
-    layout = tile.layout_of(staged.load.result)
-    assert layout is not None
+    layout = _layout(staged.load)
     proven = staged.load.vector.value.data if staged.load.vector is not None else 1
     in_buffer = layout if staged.turn is None else turned(layout)
     written = offsets(in_buffer, tile.shared_layout_of(staged.buffer.memref))
@@ -309,14 +308,20 @@ def _can_copy(staged: Staged) -> bool:
     return width * element.size >= MIN_COPY_BYTES
 
 
+def _layout(load: tile.LoadOp) -> LinearLayout:
+    layout = tile.layout_of(load.result)
+    if layout is None:
+        raise error_at(load, "this tile has no layout: run ph-assign-layouts first")
+    return layout
+
+
 def _registers(load: tile.LoadOp) -> int:
     """Registers of a thread that hold a loaded tile: one for each load of less than a word."""
     value = load.result.type
     assert isinstance(value, TensorType)
     element = value.element_type
     assert isinstance(element, FixedBitwidthType)
-    layout = tile.layout_of(load.result)
-    assert layout is not None
+    layout = _layout(load)
     proven = load.vector.value.data if load.vector is not None else 1
     in_one = min(_WORD_BYTES // element.size, proven) or 1
     return -(-layout.in_size(REGISTER) * max(element.size, _WORD_BYTES) // (_WORD_BYTES * in_one))

@@ -61,7 +61,7 @@ class _Descriptors:
         try:
             described = descriptor_of(drop_units(shared), k_axis, kind.bytes)
         except LayoutError as error:
-            message = f"an operand of wgmma lies in shared memory as none can: {error}"
+            message = f"wgmma reads rows of 32 to 128 bytes in a swizzle of its own, not {shared}"
             raise error_at(op, message) from error
         self.is_turned = described.is_turned
         self._low, self._bytes = low, kind.bytes
