@@ -162,6 +162,8 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
             turned = f"; wgmma of {_names(form.a, form.b)} reads rows along K, and not both come so"
         elif group is not None:
             parts = f", summed in parts of {group.part} along K" if group.part else ""
+            if not exact and form.a in SMALL_FLOATS and total == "f32":
+                parts = ", summed in fewer bits than f32 has, as `@fast_math` allows"
             why = _why(op, form, asked.rounding, target) + parts + turned
             return Choice(WGMMA, form, group, why)
     for form in options:
