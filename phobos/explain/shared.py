@@ -20,7 +20,7 @@ from phobos.explain.records import Place, SharedMemory, SharedTile
 from phobos.explain.tiles import element_name
 from phobos.layout.shared import row_major
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip
-from phobos.transforms.loop_stages import DYNAMIC
+from phobos.transforms.loop_stages import DYNAMIC, stores_to_stage
 from phobos.transforms.place_tiles import OFFSET, SHARED_BYTES, buffer_bytes
 
 
@@ -77,7 +77,7 @@ def _purpose(
     copy = next((user for user in users if isinstance(user, AsyncCopyOp)), None)
     if copy is not None:
         return places.of(copy), "copied ahead for a product"
-    stored_ahead = next((user for user in users if _is_to_stage(user)), None)
+    stored_ahead = next((user for user in users if stores_to_stage(user)), None)
     if stored_ahead is not None:
         return places.of(stored_ahead), "loaded ahead for a product"
     dot = next((user for user in users if isinstance(user, DotOp)), None)
@@ -97,10 +97,6 @@ def _purpose(
     if any(isinstance(user, memref.StoreOp) for user in users):
         return places.of(op), "what each warp has found"
     return places.of(op), "elements on their way from thread to thread"
-
-
-def _is_to_stage(user: Operation) -> bool:
-    return isinstance(user, tile.StoreOp) and isinstance(user.mem.owner, StageOp)
 
 
 def _root(value: SSAValue) -> Operation | None:

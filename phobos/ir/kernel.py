@@ -25,6 +25,8 @@ INDEX_BITS = "phobos.index_bits"
 EXTENT_MULTIPLE = "phobos.extent_multiple"
 LAUNCH_BOUNDS = "phobos.launch_bounds"
 EXTENT_MULTIPLES = "phobos.extent_multiples"
+FAST_MATH = "phobos.fast_math"
+"""The attribute of a kernel that asks for approximate functions, and sums of fewer bits."""
 DEFAULT_INDEX_BITS = 32
 DEFAULT_EXTENT_MULTIPLE = 4
 

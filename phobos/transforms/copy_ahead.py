@@ -40,7 +40,7 @@ from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, AwaitProductsOp
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.record import Record, record
-from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
+from phobos.transforms.loop_stages import index_ops, lone_sum, multi_buffer, view_of
 from phobos.transforms.place_tiles import buffer_bytes
 from phobos.transforms.turning_copies import suit_products
 
@@ -72,7 +72,6 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     outside = loop.parent
     assert outside is not None
     behind = _product_before_copies(body, staged)
-    in_flight = behind is not None and can_be_in_flight(behind)
     distance = stages - 1 - overlap
     head = OpBuilder(loop)
     for one in staged:
@@ -118,7 +117,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     drain = AsyncWaitOp(0)
     drain.location = new_loop.location
     outside.insert_op_after(drain, new_loop)
-    if behind is not None and in_flight:
+    if behind is not None and can_be_in_flight(behind):
         _await_behind_copies(behind, new_loop, copies.ops[-1], overlap)
 
 
@@ -137,25 +136,12 @@ def can_overlap(loop: scf.ForOp, staged: Sequence[Staged]) -> bool:
         operand in buffers or (tile.is_shared(operand) and _is_from_outside(operand, loop))
         for operand in (product.a, product.b)
     )
-    return has_stages and _only_sums(product, loop)
+    return has_stages and lone_sum(loop, product) is not None
 
 
 def _is_from_outside(value: SSAValue, loop: scf.ForOp) -> bool:
     owner = value.owner
     return isinstance(owner, Operation) and not loop.is_ancestor(owner)
-
-
-def _only_sums(product: DotOp, loop: scf.ForOp) -> bool:
-    """Whether a loop adds products up, and does nothing else with the sum."""
-    last = loop.body.block.last_op
-    assert last is not None
-    total = product.c
-    if not isinstance(total, BlockArgument) or total.block is not loop.body.block:
-        return False
-    readers = [*total.uses, *product.result.uses]
-    return [use.operation for use in readers] == [product, last] and last.operands[
-        total.index - 1
-    ] is product.result
 
 
 def _await_behind_copies(

@@ -30,7 +30,8 @@ from phobos.analysis.loop_memory import written_memory
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.ir.kernel import kernels
-from phobos.ir.rewrite import OpBuilder, zero_attr
+from phobos.ir.rewrite import OpBuilder
+from phobos.transforms.loop_stages import zero_tile
 
 
 class HoistOperandsPass(ModulePass):
@@ -149,8 +150,7 @@ def _load_if_it_runs(loop: scf.ForOp, ops: Sequence[Operation], tiles: Sequence[
     zeros: list[SSAValue] = []
     for value in given:
         assert isinstance(value.type, TensorType)
-        zero = nothing.add(arith.ConstantOp(zero_attr(value.type.element_type)))
-        zeros.append(nothing.add(tile.SplatOp(zero, value.type)))
+        zeros.append(zero_tile(nothing, value.type))
     nothing.put(scf.YieldOp(*zeros))
     chosen = scf.IfOp(
         runs,

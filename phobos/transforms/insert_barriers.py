@@ -52,6 +52,7 @@ from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
 from phobos.layout.overhang import owner_mask
+from phobos.transforms.loop_stages import stores_to_stage
 from phobos.transforms.place_tiles import OFFSET, buffer_bytes
 
 
@@ -269,7 +270,7 @@ class _Walker:
     def _touch(self, op: Operation, accesses: list[_Access]) -> None:
         if any(new.conflicts(old) for new in accesses for old in self.pending):
             self._insert(op)
-        if isinstance(op, AsyncCopyOp) or _is_to_stage(op):
+        if isinstance(op, AsyncCopyOp) or stores_to_stage(op):
             # What it writes lands at the wait; until then only the earlier readers matter.
             self.landing.update(
                 replace(access, ordered=False) for access in accesses if access.write
@@ -348,11 +349,6 @@ class _Walker:
                 return self._advance(a, loop) * max(0, self.ranges.of(b).constant or 0)
             case _:
                 return 0
-
-
-def _is_to_stage(op: Operation) -> bool:
-    """Whether an op stores to a stage that others read when the stages have changed."""
-    return isinstance(op, tile.StoreOp) and isinstance(op.mem.owner, StageOp)
 
 
 def _is_inside(value: SSAValue, loop: Operation) -> bool:

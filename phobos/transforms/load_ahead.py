@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import TensorType, UnitAttr
@@ -32,9 +33,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.staging import NextStageOp
-from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
+from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.record import Record, record
-from phobos.transforms.loop_stages import index_ops, multi_buffer, ops_from, view_of
+from phobos.transforms.loop_stages import index_ops, multi_buffer, ops_from, view_of, zero_tile
 from phobos.transforms.tile_parts import cut_move
 
 
@@ -290,43 +291,17 @@ def carry_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> scf.ForOp:
     return new_loop
 
 
-def _loads_at(
-    loads: Sequence[tile.LoadOp], place: SSAValue
-) -> tuple[list[Operation], list[SSAValue]]:
-    """Ops that load the tiles of the iteration whose loop variable is `place`, and the tiles."""
-    body = loads[0].parent
-    assert isinstance(body, Block)
-    mapping: dict[SSAValue, SSAValue] = {body.args[0]: place}
-    ops: list[Operation] = []
-    tiles: list[SSAValue] = []
-    for load in loads:
-        for op in index_ops(load.indices, body) or ():
-            if op.results[0] not in mapping:
-                ops.append(op.clone(value_mapper=mapping))
-        ops.append(load.clone(value_mapper=dict(mapping)))
-        tiles.append(ops[-1].results[0])
-    return ops, tiles
-
-
 def _loads_or_zeros(loads: Sequence[tile.LoadOp], place: SSAValue, exists: SSAValue) -> scf.IfOp:
     """The tiles of the iteration whose loop variable is `place`, zeros if there is none."""
-    there, tiles = _loads_at(loads, place)
-    nothing: list[Operation] = []
-    zeros: list[SSAValue] = []
-    for load in loads:
-        constant, splat = _zero_tile(load)
-        nothing += [constant, splat]
-        zeros.append(splat.results[0])
+    body = loads[0].parent
+    assert isinstance(body, Block)
+    there, nothing = OpBuilder(loads[0]), OpBuilder(loads[0])
+    tiles = [*map(_LoadsAhead(there, body, place).load, loads)]
+    types = [cast(TensorType, load.result.type) for load in loads]
+    zeros = [zero_tile(nothing, type_) for type_ in types]
     return scf.IfOp(
         exists,
-        [load.result.type for load in loads],
-        Region(Block([*there, scf.YieldOp(*tiles)])),
-        Region(Block([*nothing, scf.YieldOp(*zeros)])),
+        types,
+        Region(Block([*there.ops, scf.YieldOp(*tiles)])),
+        Region(Block([*nothing.ops, scf.YieldOp(*zeros)])),
     )
-
-
-def _zero_tile(load: tile.LoadOp) -> tuple[arith.ConstantOp, tile.SplatOp]:
-    type_ = load.result.type
-    assert isinstance(type_, TensorType)
-    constant = arith.ConstantOp(zero_attr(type_.element_type))
-    return constant, tile.SplatOp(constant.result, type_)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import gpu, memref, scf
-from xdsl.dialects.builtin import MemRefType, NoneAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from phobos.dialects import tile
+from phobos.dialects.contraction import DotOp
 from phobos.dialects.staging import StageOp
-from phobos.ir.rewrite import OpBuilder
+from phobos.ir.rewrite import OpBuilder, zero_attr
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip
 from phobos.transforms.place_tiles import last_inside, lives, op_numbers, place
 
@@ -63,6 +64,30 @@ def view_of(buffer: SSAValue, stage: SSAValue, single: memref.AllocaOp) -> Stage
     type_ = single.memref.type
     assert isinstance(type_, MemRefType)
     return StageOp(buffer, stage, type_)
+
+
+def stores_to_stage(op: Operation) -> bool:
+    """Whether an op stores to a stage that others read when the stages have changed."""
+    return isinstance(op, tile.StoreOp) and isinstance(op.mem.owner, StageOp)
+
+
+def lone_sum(loop: scf.ForOp, product: DotOp) -> int | None:
+    """Which carried value a loop adds a product to, if it does nothing else with the sum."""
+    body, total = loop.body.block, product.c
+    last = body.last_op
+    assert last is not None
+    if not isinstance(total, BlockArgument) or total.block is not body:
+        return None
+    position = total.index - 1
+    readers = [use.operation for use in (*total.uses, *product.result.uses)]
+    is_alone = readers == [product, last] and last.operands[position] is product.result
+    return position if is_alone else None
+
+
+def zero_tile(build: OpBuilder, type_: TensorType) -> SSAValue:
+    """A tile of zeros."""
+    zero = build.add(arith.ConstantOp(zero_attr(type_.element_type)))
+    return build.add(tile.SplatOp(zero, type_))
 
 
 class SharedRoom:

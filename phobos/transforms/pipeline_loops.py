@@ -161,16 +161,17 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
         fronts = fronts_of(loop, others, buffers) if others else ()
         if fronts and not room.fits(dict.fromkeys(buffers, asked or 2) | _two_stages(fronts)):
             fronts = ()
+        overlaps = can_overlap(loop, copied)
         if asked is not None:
             stages, reason = asked, f"`@pipeline({asked})`"
         else:
             declared = launch_bound(kernel, "min_ctas") or 1
             ctas = max(declared, least_ctas(threads_of(kernel), target))
-            most = MAX_STAGES + can_overlap(loop, copied)
+            most = MAX_STAGES + overlaps
             stages, reason = _fitting_stages(buffers, fronts, room, target, ctas, most)
         if stages < 2:
             return _no_pipeline(reason)
-        overlap = int(stages >= STAGES_TO_OVERLAP and can_overlap(loop, copied))
+        overlap = int(stages >= STAGES_TO_OVERLAP and overlaps)
         return Plan(Form.COPIES, stages, copied, others, fronts, reason, overlap)
     if not target.has_cp_async:
         why = f"{target.name} has no cp.async"

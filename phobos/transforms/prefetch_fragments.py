@@ -48,12 +48,13 @@ from phobos.dialects.staging import (
     only_starts_copies,
 )
 from phobos.ir.kernel import kernels, threads_of
-from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield, zero_attr
+from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.layout import LinearLayout
 from phobos.layout.build import REGISTER
 from phobos.layout.shared import shared_vector
 from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, with_layout
+from phobos.transforms.loop_stages import lone_sum, stores_to_stage, zero_tile
 from phobos.transforms.lowering.shared_tiles import as_part
 
 _MATRICES = 4
@@ -185,8 +186,13 @@ def _fragment_types(dot: DotOp, depth: int, threads: int) -> tuple[TensorType, T
 def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     outside = loop.parent
     assert outside is not None
-    if isinstance(product.wait, NextStageOp) and _is_sum_alone(loop, product.dot):
-        _multiply_behind_barrier(loop, product)
+    position = lone_sum(loop, product.dot)
+    if (
+        isinstance(product.wait, NextStageOp)
+        and position is not None
+        and _by_tensor_cores(product.dot)
+    ):
+        _multiply_behind_barrier(loop, product, position)
         return
     stages = _carried_initial(loop, product.a.index)
     head = OpBuilder(loop)
@@ -242,38 +248,18 @@ def _mark_ordered(body: Block, product: _Product) -> None:
                 op.properties["ordered"] = UnitAttr()
 
 
-def _is_sum_alone(loop: scf.ForOp, dot: DotOp) -> bool:
-    """Whether tensor cores make the product, and the loop does nothing but add it to a sum."""
-    position = _sum_position(loop, dot)
-    if position is None or len(list(dot.result.uses)) != 1:
-        return False
-    if dot.instruction is None or dot.instruction.data.name != "mma":
-        return False
-    argument = loop.body.block.args[position + 1]
-    return len(list(argument.uses)) == 1 and _yield_of(loop).operands[position] is dot.result
+def _by_tensor_cores(dot: DotOp) -> bool:
+    return dot.instruction is not None and dot.instruction.data.name == "mma"
 
 
-def _sum_position(loop: scf.ForOp, dot: DotOp) -> int | None:
-    """Which of the carried values a product is added to."""
-    args = loop.body.block.args
-    return next((number for number, arg in enumerate(args[1:]) if arg is dot.c), None)
-
-
-def _yield_of(loop: scf.ForOp) -> Operation:
-    last = loop.body.block.last_op
-    assert last is not None
-    return last
-
-
-def _multiply_behind_barrier(loop: scf.ForOp, product: _Product) -> None:
+def _multiply_behind_barrier(loop: scf.ForOp, product: _Product, position: int) -> None:
     """Carries the last step's fragments, zeros at first, to behind the next iteration's barrier.
 
+    The loop does nothing but add the product to the carried value at `position`.
     Within an iteration ptxas moves all products in front of the stores, which wait for the loads.
     """
     outside = loop.parent
-    position = _sum_position(loop, product.dot)
     assert outside is not None
-    assert position is not None
     head = OpBuilder(loop)
     head.put(product.wait.clone())
     first = _load_first(head, product, _carried_initial(loop, product.a.index))
@@ -318,7 +304,7 @@ def _take_moves(dot: DotOp, count: int) -> list[list[Operation]]:
         op = dot.next_op
         assert op is not None
         op.detach()
-        if _is_to_stage(op) and any(map(_is_to_stage, groups[-1])):
+        if stores_to_stage(op) and any(map(stores_to_stage, groups[-1])):
             groups.append([])
         groups[-1].append(op)
     moves: list[list[Operation]] = [[] for _ in range(count)]
@@ -328,15 +314,7 @@ def _take_moves(dot: DotOp, count: int) -> list[list[Operation]]:
 
 
 def _zero_fragments(build: OpBuilder, product: _Product) -> list[SSAValue]:
-    zeros: list[SSAValue] = []
-    for type_ in (product.a_type, product.b_type):
-        zero = build.add(arith.ConstantOp(zero_attr(type_.element_type)))
-        zeros.append(build.add(tile.SplatOp(zero, type_)))
-    return zeros
-
-
-def _is_to_stage(op: Operation) -> bool:
-    return isinstance(op, tile.StoreOp) and isinstance(op.mem.owner, StageOp)
+    return [zero_tile(build, type_) for type_ in (product.a_type, product.b_type)]
 
 
 def _take_stores(product: _Product, body: Block) -> list[Operation]:
@@ -346,7 +324,7 @@ def _take_stores(product: _Product, body: Block) -> list[Operation]:
     op = body.last_op
     while op is not None and op is not product.dot:
         users = {use.operation for result in op.results for use in result.uses}
-        if _is_to_stage(op) or not users.isdisjoint(taken):
+        if stores_to_stage(op) or not users.isdisjoint(taken):
             taken.add(op)
             behind.append(op)
         op = op.prev_op

@@ -50,7 +50,7 @@ from phobos.dialects.contraction import (
 )
 from phobos.dialects.ptx.matrix import MmaShape, WmmaShape
 from phobos.dialects.shaping import IotaOp, ReduceOp, TransposeOp
-from phobos.ir.kernel import index_bits_of, kernels, threads_of
+from phobos.ir.kernel import FAST_MATH, index_bits_of, kernels, threads_of
 from phobos.ir.locations import error_at, location_of
 from phobos.ir.rewrite import insert_before, zero_attr
 from phobos.layout.build import LANE_BITS, ceil_pow2, thread_bits
@@ -78,7 +78,6 @@ from phobos.transforms.contraction_forms import (
 
 GROUP = "fallback"
 TENSORCORE = "phobos.tensorcore"
-FAST_MATH = "phobos.fast_math"
 _ZERO = IntegerAttr(0, i32)
 
 

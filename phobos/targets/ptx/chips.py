@@ -7,7 +7,7 @@ by assembling every form with ptxas; limits are those of the CUDA programming gu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from phobos.diagnostics import PhobosError, did_you_mean
 
@@ -164,6 +164,17 @@ _BLACKWELL = {**_HOPPER, "has_256bit_access": True, "has_three_input_minmax": Tr
 
 _KIB = 1024
 
+_SM_90 = Chip(
+    name="sm_90",
+    ptx_floor=(7, 8),
+    ptx_version=(8, 0),
+    max_threads_per_sm=2048,
+    max_blocks_per_sm=32,
+    shared_per_sm=228 * _KIB,
+    max_dynamic_shared=227 * _KIB,
+    **_HOPPER,
+)
+
 _ROWS = (
     Chip(
         name="sm_75",
@@ -205,27 +216,8 @@ _ROWS = (
         max_dynamic_shared=99 * _KIB,
         **_ADA,
     ),
-    Chip(
-        name="sm_90",
-        ptx_floor=(7, 8),
-        ptx_version=(8, 0),
-        max_threads_per_sm=2048,
-        max_blocks_per_sm=32,
-        shared_per_sm=228 * _KIB,
-        max_dynamic_shared=227 * _KIB,
-        **_HOPPER,
-    ),
-    Chip(
-        name="sm_90a",
-        ptx_floor=(8, 0),
-        ptx_version=(8, 0),
-        max_threads_per_sm=2048,
-        max_blocks_per_sm=32,
-        shared_per_sm=228 * _KIB,
-        max_dynamic_shared=227 * _KIB,
-        **_HOPPER,
-        has_wgmma=True,
-    ),
+    _SM_90,
+    replace(_SM_90, name="sm_90a", ptx_floor=(8, 0), has_wgmma=True),
     Chip(
         name="sm_120",
         ptx_floor=(8, 7),

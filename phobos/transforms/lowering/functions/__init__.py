@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx
 from phobos.dialects.elementwise import RemainderOp
+from phobos.ir.kernel import FAST_MATH
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering.conversions import narrow_to_half, widen_half
 from phobos.transforms.lowering.functions import (
@@ -56,9 +57,6 @@ from phobos.transforms.lowering.functions.shared_division import divide_all
 from phobos.transforms.lowering.functions.trigonometric import fast, fast_tan, sine_from, tan
 from phobos.transforms.lowering.registers import F32, F64
 from phobos.transforms.lowering.state import Handler, Lowering
-
-FAST_MATH = "phobos.fast_math"
-"""The attribute of a kernel that asks for the approximate forms."""
 
 
 @dataclass(frozen=True)
