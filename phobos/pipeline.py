@@ -105,8 +105,12 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 """Pass name -> factory that imports the pass's class."""
 
 
-_FOR_A_CHIP = ("ph-select-contraction", "ph-pipeline-loops", "ph-lower-to-ptx")
-"""The passes whose result depends on the chip."""
+_FROM_OPTIONS = {
+    "ph-select-contraction": ("chip",),
+    "ph-pipeline-loops": ("chip", "tensor_maps"),
+    "ph-lower-to-ptx": ("chip",),
+}
+"""The passes whose result depends on compile options, and the options, by the names of both."""
 
 
 def default_pipeline(options: CompileOptions) -> tuple[ModulePass, ...]:
@@ -115,8 +119,9 @@ def default_pipeline(options: CompileOptions) -> tuple[ModulePass, ...]:
 
     specs = list(parse_pipeline(DEFAULT_PIPELINE))
     for position, spec in enumerate(specs):
-        if spec.name in _FOR_A_CHIP:
-            specs[position] = ArgSpec(spec.name, {"chip": (options.chip,)})
+        if spec.name in _FROM_OPTIONS:
+            given = {key: (getattr(options, key),) for key in _FROM_OPTIONS[spec.name]}
+            specs[position] = ArgSpec(spec.name, given)
     if options.check_bounds:
         # Behind the rules of uniformity, so that errors speak of the author's code alone.
         behind = [spec.name for spec in specs].index("ph-infer-uniformity") + 1

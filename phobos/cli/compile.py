@@ -56,6 +56,10 @@ def make_parser() -> argparse.ArgumentParser:
     add("--assertions", action="store_true", help="keep `assert` and `print`")
     add("--line-info", action="store_true", help="name source lines in the PTX")
     add(
+        "--tensor-maps", action="store_true",
+        help="let kernels for sm_90 and newer take tensor maps, which the contract lists",
+    )  # fmt: skip
+    add(
         "--emit", choices=[level.value for level in Level], default=Level.PTX, metavar="LEVEL",
         help=f"what to write: {', '.join(Level)} (default ptx)",
     )  # fmt: skip
@@ -152,6 +156,7 @@ def _options(given: argparse.Namespace) -> CompileOptions:
         check_bounds=given.check_bounds,
         assertions=given.assertions,
         line_info=given.line_info,
+        tensor_maps=given.tensor_maps,
     )
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import (
@@ -62,6 +63,7 @@ from phobos.targets.ptx.contract import (
     ScalarParameter,
     TensorParameter,
 )
+from phobos.targets.ptx.tensor_maps import cluster_of, tensor_maps_of
 
 _FLOAT_NAMES: dict[type[Attribute], str] = {
     Float16Type: "f16",
@@ -101,7 +103,7 @@ def complete_contract(
     `module` holds the `ptx.module` that was printed as `ptx`, `kernels` are the contracts from
     before the passes. Chip and version are read off the text, which is what the driver reads too.
     """
-    shared = dict(_shared_bytes(module))
+    compiled = dict(_compiled(module))
     version, target = _VERSION.search(ptx), _TARGET.search(ptx)
     assert version is not None
     assert target is not None
@@ -113,7 +115,7 @@ def complete_contract(
         index_bits=_index_bits(module),
         extent_multiple=options.extent_multiple,
         extent_multiples=dict(options.extent_multiples),
-        kernels=tuple(_with_shared(k, *shared[k.name]) for k in kernels if k.name in shared),
+        kernels=tuple(replace(k, **compiled[k.name]) for k in kernels if k.name in compiled),
         compiler_name="phobos",
         compiler_version=phobos.__version__,
         compiler_fingerprint=compiler_fingerprint(),
@@ -234,11 +236,14 @@ def _index_bits(module: ModuleOp) -> int:
     return index_bits_of(module)
 
 
-# Shared memory -----------------------------------------------------------------------------------
+# What the last level says ------------------------------------------------------------------------
 
 
-def _shared_bytes(module: ModuleOp) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The name of each entry, and the bytes of static and of dynamic shared memory it uses."""
+def _compiled(module: ModuleOp) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name of each entry, and the fields of its contract that only it knows.
+
+    Those are the bytes of shared memory, the tensor maps and the cluster.
+    """
     for container in module.walk():
         if not isinstance(container, PtxModuleOp):
             continue
@@ -246,14 +251,20 @@ def _shared_bytes(module: ModuleOp) -> Iterator[tuple[str, tuple[int, int]]]:
         for entry in container.body.ops:
             if isinstance(entry, EntryOp):
                 used = {op.symbol for op in entry.walk() if isinstance(op, SymbolOp)}
-                static = _end_of(variables[name] for name in variables if name in used)
                 dynamic = entry.attributes.get(DYNAMIC_SHARED)
-                size = dynamic.value.data if isinstance(dynamic, IntegerAttr) else 0
-                yield entry.sym_name, (static, size)
-
-
-def _with_shared(kernel: KernelContract, static: int, dynamic: int) -> KernelContract:
-    return replace(kernel, static_shared_bytes=static, dynamic_shared_bytes=dynamic)
+                yield (
+                    entry.sym_name,
+                    {
+                        "static_shared_bytes": _end_of(
+                            variables[name] for name in variables if name in used
+                        ),
+                        "dynamic_shared_bytes": (
+                            dynamic.value.data if isinstance(dynamic, IntegerAttr) else 0
+                        ),
+                        "tensor_maps": tensor_maps_of(entry),
+                        "cluster": cluster_of(entry),
+                    },
+                )
 
 
 def _end_of(variables: Iterable[SharedOp]) -> int:

@@ -32,6 +32,7 @@ def compile(
     check_bounds: bool = False,
     assertions: bool = False,
     line_info: bool = False,
+    tensor_maps: bool = False,
     name: str | None = None,
     cache: bool = True,
 ) -> Module:
@@ -48,6 +49,7 @@ def compile(
         check_bounds: make an access outside its tensor trap.
         assertions: keep `assert` and `print`.
         line_info: name source lines in the PTX, for profilers and debuggers.
+        tensor_maps: let kernels take tensor maps, on chips that copy by them.
         name: what to call the source in diagnostics.
         cache: whether the kernel cache on disk may be used.
 
@@ -69,6 +71,7 @@ def compile(
         check_bounds=check_bounds,
         assertions=assertions,
         line_info=line_info,
+        tensor_maps=tensor_maps,
     )
     default_name = str(source) if isinstance(source, Path) else TEXT_NAME
     with listening() as listener:

@@ -34,6 +34,8 @@ class CompileOptions(Value):
         check_bounds: whether an access outside its tensor traps.
         assertions: whether `assert` and `print` are kept.
         line_info: whether the PTX names source lines.
+        tensor_maps: whether kernels may take tensor maps as further parameters of their entries,
+            on chips that copy by them; see `TensorMap`.
     """
 
     chip: str = DEFAULT_CHIP
@@ -46,6 +48,7 @@ class CompileOptions(Value):
     check_bounds: bool = False
     assertions: bool = False
     line_info: bool = False
+    tensor_maps: bool = False
 
     def key(self, text: str, name: str) -> str:
         """A digest that differs whenever the compiled result may: 64 hexadecimal digits.
@@ -67,6 +70,7 @@ def make_options(
     check_bounds: bool = False,
     assertions: bool = False,
     line_info: bool = False,
+    tensor_maps: bool = False,
 ) -> CompileOptions:
     """Checked options; see `CompileOptions`. Without a chip the environment decides.
 
@@ -92,6 +96,7 @@ def make_options(
         check_bounds=check_bounds,
         assertions=assertions,
         line_info=line_info,
+        tensor_maps=tensor_maps,
     )
 
 

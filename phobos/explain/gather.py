@@ -30,6 +30,7 @@ from phobos.ir.kernel import (
     threads_of,
 )
 from phobos.targets.ptx.chips import Chip, chip
+from phobos.targets.ptx.tensor_maps import cluster_of, tensor_maps_of
 
 
 @dataclass
@@ -82,6 +83,8 @@ class Explainer:
                         accesses=accesses(entry, notes.facts, self.places),
                         registers=registers(entry),
                         barriers=barriers(entry),
+                        tensor_maps=tensor_maps_of(entry),
+                        cluster=cluster_of(entry),
                     )
 
     def assembled(self, log: str, cubin: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from phobos.record import Value, record
+from phobos.targets.ptx.contract import NO_CLUSTER, Cluster, TensorMap
 
 
 @record
@@ -264,6 +265,10 @@ class Kernel(Value):
     barriers: int = 0
     registers: Registers | None = None
     machine: Machine | None = None
+    tensor_maps: tuple[TensorMap, ...] = ()
+    """What a launch passes behind the parameters."""
+    cluster: Cluster = NO_CLUSTER
+    """CTAs along x, y and z that share copies."""
 
 
 @record

@@ -23,6 +23,7 @@ from phobos.explain.records import (
     Split,
     TileName,
 )
+from phobos.targets.ptx.contract import NO_CLUSTER
 
 WIDTH = 100
 _MANY_NAMES = 8
@@ -58,6 +59,7 @@ def _kernel(kernel: Kernel) -> Iterator[str]:
     yield from _section(_shared_title(kernel.shared), map(_shared, kernel.shared.tiles))
     yield from _section("products of tiles", map(_contraction, kernel.contractions))
     yield from _section("memory accesses", map(_access, kernel.accesses))
+    yield from _section("tensor maps", _tensor_maps(kernel))
     yield from _section("masks", _masks(kernel.masks))
     yield from _section("threads", _threads(kernel))
     yield from _section("registers", _registers(kernel))
@@ -225,6 +227,14 @@ def _coalesced(one: Coalesced) -> str:
     if one.sectors <= one.ideal:
         return f"a warp: {one.words}; coalesced ({_count(one.sectors, 'sector')})"
     return f"a warp: {one.words}; {one.sectors} sectors where {one.ideal} would hold the data"
+
+
+def _tensor_maps(kernel: Kernel) -> Iterator[Item]:
+    for one in kernel.tensor_maps:
+        yield (f"{one}; a launch passes it behind the parameters",)
+    if kernel.cluster != NO_CLUSTER:
+        shape = " x ".join(map(str, kernel.cluster))
+        yield (f"clusters of {shape} CTAs share copies, where these divide the grid",)
 
 
 def _masks(masks: Iterable[Mask]) -> Iterator[Item]:

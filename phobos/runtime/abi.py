@@ -5,6 +5,8 @@ descriptor flattened into 3 + 2r arguments:
 
     allocated pointer, aligned pointer, offset, r sizes, r strides
 
+Behind them comes one argument of 128 bytes, aligned to 64, for each tensor map of the contract.
+
 Pointers take 8 bytes; the offset, sizes and strides take the index width of the module, 4 or 8.
 A launcher gives every argument a slot of 8 bytes that holds the value zero-extended: the driver
 copies as many bytes as the parameter declares, so on a little-endian host one list of slots
@@ -17,7 +19,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from phobos.runtime.dtypes import FLOATS, float_bits
-from phobos.targets.ptx.contract import TYPE_BYTES, KernelContract, TensorParameter
+from phobos.targets.ptx.contract import (
+    MAP_BYTES,
+    TYPE_BYTES,
+    KernelContract,
+    TensorParameter,
+    map_parameter_name,
+)
 
 POINTER_BYTES = 8
 
@@ -44,7 +52,8 @@ _SCALAR_PTX_TYPES: dict[str, str] = {
 class Argument:
     """One argument of an entry.
 
-    `type` is the PTX type without its dot; `b8[2]` is an array of two bytes aligned to 2.
+    `type` is the PTX type without its dot; `b8[2]` is an array of two bytes aligned to 2, and
+    `b8[128]` one that is aligned to 64.
     """
 
     name: str
@@ -64,6 +73,9 @@ def entry_arguments(kernel: KernelContract, index_bits: int) -> tuple[Argument, 
             continue
         ptx_type = _SCALAR_PTX_TYPES[parameter.type]
         arguments.append(Argument(parameter.name, ptx_type, TYPE_BYTES[parameter.type]))
+    for position, one in enumerate(kernel.tensor_maps):
+        name = map_parameter_name(one.tensor, position)
+        arguments.append(Argument(name, f"b8[{MAP_BYTES}]", MAP_BYTES))
     return tuple(arguments)
 
 

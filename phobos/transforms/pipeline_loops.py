@@ -76,6 +76,7 @@ class PipelineLoopsPass(ModulePass):
     name = "ph-pipeline-loops"
 
     chip: str = "sm_80"
+    tensor_maps: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every kernel of the module."""

@@ -15,14 +15,15 @@ The module needs the standard library only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import field
 from enum import StrEnum
+from math import prod
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from phobos.diagnostics import PhobosError, did_you_mean
-from phobos.record import Record, Value, record
+from phobos.record import Value, record
+from phobos.targets.ptx.contract_reader import Reader, is_integer_list, is_number, is_positive
 
 FORMAT = 1
 """The version of the JSON form; a reader refuses any other."""
@@ -46,7 +47,21 @@ TYPE_BYTES: dict[str, int] = {
 }
 """Bytes of one element of each scalar type of the language, in memory and as an argument."""
 
-_T = TypeVar("_T")
+MAP_TYPE_BYTES: dict[str, int] = {**TYPE_BYTES, "tf32": 4}
+"""Bytes of one element of each type that a tensor map copies; `tf32` is f32, rounded on the way."""
+
+SWIZZLES = (0, 32, 64, 128)
+"""The bytes of shared memory that a tensor map's swizzle permutes; 0 permutes none."""
+
+MAP_BYTES = 128
+MAP_ALIGNMENT = 64
+MAX_MAP_AXES = 5
+MAX_BOX_EXTENT = 256
+MAP_UNIT = 16
+"""Bytes that a row of a tensor map's box is a multiple of."""
+
+MAX_CLUSTER = 16
+"""CTAs of a cluster; with more than 8 a launch must ask for a size that is not portable."""
 
 
 class Access(StrEnum):
@@ -135,6 +150,48 @@ Parameter = TensorParameter | ScalarParameter
 
 
 @record
+class TensorMap(Value):
+    """A tensor map that an entry takes behind the parameters of the ABI: 128 bytes, aligned to 64.
+
+    The host encodes it (`cuTensorMapEncodeTiled`) for the array that it passes as `tensor`; what
+    lies outside the array reads as 0.
+
+    Attributes:
+        tensor: the name of the tensor parameter.
+        type: the element type as it is copied: the tensor's own, or `tf32` for an f32 tensor whose
+            elements are rounded to that on the way.
+        box: the extents of what one copy moves, in elements, an entry for each axis of the
+            tensor, outermost first.
+        swizzle: the bytes of a row of shared memory that the copy permutes: 0, 32, 64 or 128.
+    """
+
+    tensor: str
+    type: str
+    box: tuple[int, ...]
+    swizzle: int
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one innermost row of the box."""
+        return self.box[-1] * MAP_TYPE_BYTES[self.type]
+
+    def __str__(self) -> str:
+        """The map in a few words: `A: boxes of 64 x 64 f16, swizzled by 128 bytes`."""
+        swizzled = f", swizzled by {self.swizzle} bytes" if self.swizzle else ""
+        return f"{self.tensor}: boxes of {' x '.join(map(str, self.box))} {self.type}{swizzled}"
+
+
+def map_parameter_name(tensor: str, position: int) -> str:
+    """The name of the entry's parameter for the tensor map at a position among all: `A_map_0`."""
+    return f"{tensor}_map_{position}"
+
+
+Cluster = tuple[int, int, int]
+
+NO_CLUSTER: Cluster = (1, 1, 1)
+
+
+@record
 class LaunchBounds(Value):
     """What `@launch` declared: threads along x, and bounds for the register allocation."""
 
@@ -150,6 +207,9 @@ class KernelContract(Value):
     `threads` is the block size along x, in every case. `grid` holds expressions over the names
     of dims, constants and integer scalars (see `phobos.runtime.expressions`), or is None where
     the launch must name one. `aligned` maps a dim to the number its extent must be a multiple of.
+    `tensor_maps` are further arguments, in this order behind those of `parameters`. `cluster` is
+    how many CTAs along x, y and z share copies: a launch makes clusters of that many if they
+    divide its grid, and none otherwise; the kernel works with both.
     """
 
     name: str
@@ -164,6 +224,8 @@ class KernelContract(Value):
     aligned: dict[str, int] = field(default_factory=dict)
     grid: tuple[str, str, str] | None = None
     grid_from: GridSource = GridSource.NONE
+    tensor_maps: tuple[TensorMap, ...] = ()
+    cluster: Cluster = NO_CLUSTER
 
     @property
     def tensors(self) -> tuple[TensorParameter, ...]:
@@ -278,7 +340,7 @@ def load(path: str | Path) -> Contract:
 
 def from_json(data: Any, name: str = "contract") -> Contract:
     """The contract in JSON values. Raises PhobosError that names the field that is wrong."""
-    reader = _Reader(data, name, "")
+    reader = Reader(data, name, "")
     version = reader.integer("format")
     if version != FORMAT:
         raise PhobosError.at(
@@ -302,10 +364,10 @@ def from_json(data: Any, name: str = "contract") -> Contract:
     )
 
 
-def _extent_multiples(reader: _Reader) -> dict[str, int]:
+def _extent_multiples(reader: Reader) -> dict[str, int]:
     """Missing in contracts of compilers that had one number for all dims."""
     found = reader.optional("extent_multiples", reader.object)
-    return {} if found is None else found.mapping("a positive integer", _is_positive)
+    return {} if found is None else found.mapping("a positive integer", is_positive)
 
 
 # To JSON -----------------------------------------------------------------------------------------
@@ -327,6 +389,17 @@ def _kernel_to_json(kernel: KernelContract) -> dict[str, Any]:
         "parameters": [_parameter_to_json(parameter) for parameter in kernel.parameters],
         "grid": None if kernel.grid is None else list(kernel.grid),
         "grid_from": kernel.grid_from.value,
+        "tensor_maps": [_map_to_json(one) for one in kernel.tensor_maps],
+        "cluster": list(kernel.cluster),
+    }
+
+
+def _map_to_json(one: TensorMap) -> dict[str, Any]:
+    return {
+        "tensor": one.tensor,
+        "type": one.type,
+        "box": list(one.box),
+        "swizzle": one.swizzle,
     }
 
 
@@ -345,15 +418,16 @@ def _parameter_to_json(parameter: Parameter) -> dict[str, Any]:
 # From JSON ---------------------------------------------------------------------------------------
 
 
-def _kernel_from_json(reader: _Reader) -> KernelContract:
+def _kernel_from_json(reader: Reader) -> KernelContract:
     bounds = reader.optional("launch_bounds", reader.object)
     grid = reader.optional("grid", reader.texts)
     if grid is not None and len(grid) != 3:
         raise reader.error("grid", "three expressions", grid)
+    parameters = tuple(map(_parameter_from_json, reader.objects("parameters")))
     return KernelContract(
         name=reader.text("name"),
         threads=reader.integer("threads", least=1),
-        parameters=tuple(map(_parameter_from_json, reader.objects("parameters"))),
+        parameters=parameters,
         launch_bounds=bounds
         and LaunchBounds(
             bounds.integer("threads", least=1),
@@ -363,18 +437,57 @@ def _kernel_from_json(reader: _Reader) -> KernelContract:
         static_shared_bytes=reader.integer("static_shared_bytes", least=0),
         dynamic_shared_bytes=reader.integer("dynamic_shared_bytes", least=0),
         persistent=reader.boolean("persistent"),
-        constants=reader.object("constants").mapping("a number", _is_number),
+        constants=reader.object("constants").mapping("a number", is_number),
         autotune={
             name: tuple(values)
-            for name, values in reader.object("autotune").mapping("a list", _is_int_list).items()
+            for name, values in reader.object("autotune").mapping("a list", is_integer_list).items()
         },
-        aligned=reader.object("aligned").mapping("a positive integer", _is_positive),
+        aligned=reader.object("aligned").mapping("a positive integer", is_positive),
         grid=None if grid is None else (grid[0], grid[1], grid[2]),
         grid_from=reader.choice("grid_from", GridSource),
+        tensor_maps=_maps_from_json(reader, parameters),
+        cluster=_cluster_from_json(reader),
     )
 
 
-def _parameter_from_json(reader: _Reader) -> Parameter:
+def _maps_from_json(reader: Reader, parameters: tuple[Parameter, ...]) -> tuple[TensorMap, ...]:
+    """Missing in contracts of compilers that had none."""
+    listed = reader.optional("tensor_maps", reader.objects)
+    tensors = {one.name: one for one in parameters if isinstance(one, TensorParameter)}
+    return tuple(_map_from_json(one, tensors) for one in listed or ())
+
+
+def _map_from_json(reader: Reader, tensors: dict[str, TensorParameter]) -> TensorMap:
+    tensor = tensors[reader.one_of("tensor", tuple(tensors))]
+    types = (tensor.type, "tf32") if tensor.type == "f32" else (tensor.type,)
+    box = reader.integers("box")
+    one = TensorMap(
+        tensor.name, reader.one_of("type", types), box, reader.one_of("swizzle", SWIZZLES)
+    )
+    if not 1 <= tensor.rank <= MAX_MAP_AXES:
+        raise reader.error("tensor", f"a tensor of 1 to {MAX_MAP_AXES} axes", tensor.name)
+    if len(box) != tensor.rank or not all(1 <= extent <= MAX_BOX_EXTENT for extent in box):
+        form = f"{tensor.rank} integers from 1 to {MAX_BOX_EXTENT}"
+        raise reader.error("box", form, list(box))
+    if one.row_bytes % MAP_UNIT or (one.swizzle and one.row_bytes > one.swizzle):
+        most = f", at most {one.swizzle}" if one.swizzle else ""
+        form = f"of rows that are a multiple of {MAP_UNIT} bytes{most}"
+        raise reader.error("box", form, list(box))
+    return one
+
+
+def _cluster_from_json(reader: Reader) -> Cluster:
+    found = reader.optional("cluster", reader.integers)
+    if found is None:
+        return NO_CLUSTER
+    if len(found) != 3 or min(found) < 1 or prod(found) > MAX_CLUSTER:
+        form = f"three positive integers whose product is at most {MAX_CLUSTER}"
+        raise reader.error("cluster", form, list(found))
+    x, y, z = found
+    return x, y, z
+
+
+def _parameter_from_json(reader: Reader) -> Parameter:
     kind = reader.one_of("kind", ("tensor", "scalar"))
     name, type_name = reader.text("name"), reader.one_of("type", tuple(TYPE_BYTES))
     if kind == "scalar":
@@ -383,101 +496,12 @@ def _parameter_from_json(reader: _Reader) -> Parameter:
     return TensorParameter(name, type_name, dims, reader.choice("access", Access))
 
 
-def _dimension_from_json(reader: _Reader) -> Dimension:
+def _dimension_from_json(reader: Reader) -> Dimension:
     name = reader.optional("name", reader.text)
     extent = reader.optional("extent", reader.integer)
     if name is None and extent is None:
         raise reader.error("extent", "an integer, since the axis has no name", None)
     return Dimension(name, extent)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def _is_int_list(value: object) -> bool:
-    return isinstance(value, list) and all(type(item) is int for item in value)
-
-
-@record
-class _Reader(Record):
-    """Takes typed fields out of a JSON object; a wrong one is an error that names its path."""
-
-    data: Any
-    file: str
-    path: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.data, dict):
-            place = f" at {self.path.rstrip('.')}" if self.path else ""
-            raise PhobosError.at(None, f"{self.file} is no launch contract: no object{place}")
-
-    def error(self, key: str, expected: str, got: object) -> PhobosError:
-        shown = "nothing" if got is None else json.dumps(got)[:60]
-        return PhobosError.at(
-            None,
-            f"{self.file} is no launch contract: `{self.path}{key}` must be {expected}, "
-            f"and is {shown}",
-        )
-
-    def _get(self, key: str, expected: str, is_valid: Callable[[Any], bool]) -> Any:
-        value = self.data.get(key)
-        if not is_valid(value):
-            raise self.error(key, expected, value)
-        return value
-
-    def text(self, key: str) -> str:
-        return self._get(key, "a string", lambda value: isinstance(value, str))
-
-    def boolean(self, key: str) -> bool:
-        return self._get(key, "true or false", lambda value: isinstance(value, bool))
-
-    def integer(self, key: str, least: int | None = None) -> int:
-        expected = "an integer" if least is None else f"an integer of at least {least}"
-        return self._get(
-            key, expected, lambda value: type(value) is int and (least is None or value >= least)
-        )
-
-    def one_of(self, key: str, values: tuple[_T, ...]) -> _T:
-        expected = f"one of {', '.join(map(str, values))}"
-        return self._get(
-            key, expected, lambda value: any(value == v and type(value) is type(v) for v in values)
-        )
-
-    def choice(self, key: str, enum: Callable[[str], _T]) -> _T:
-        value = self.text(key)
-        try:
-            return enum(value)
-        except ValueError:
-            raise self.error(key, "a known value", value) from None
-
-    def texts(self, key: str) -> list[str]:
-        return self._get(
-            key,
-            "a list of strings",
-            lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value),
-        )
-
-    def object(self, key: str) -> _Reader:
-        value = self._get(key, "an object", lambda value: isinstance(value, dict))
-        return _Reader(value, self.file, f"{self.path}{key}.")
-
-    def objects(self, key: str) -> Iterator[_Reader]:
-        values = self._get(key, "a list", lambda value: isinstance(value, list))
-        for index, value in enumerate(values):
-            yield _Reader(value, self.file, f"{self.path}{key}[{index}].")
-
-    def mapping(self, expected: str, is_valid: Callable[[Any], bool]) -> dict[str, Any]:
-        for key in self.data:
-            self._get(key, expected, is_valid)
-        return dict(self.data)
-
-    def optional(self, key: str, read: Callable[[str], _T]) -> _T | None:
-        return None if self.data.get(key) is None else read(key)
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:

@@ -91,6 +91,7 @@ def test_the_key_differs_with_every_option() -> None:
         "check_bounds": True,
         "assertions": True,
         "line_info": True,
+        "tensor_maps": True,
     }
     assert changes.keys() == {field.name for field in fields(CompileOptions)}
     keys = {base.key("text", "a.ph"), base.key("other", "a.ph"), base.key("text", "b.ph")}

@@ -18,6 +18,7 @@ from phobos.targets.ptx.contract import (
     KernelContract,
     LaunchBounds,
     ScalarParameter,
+    TensorMap,
     TensorParameter,
     from_json,
     load,
@@ -41,6 +42,8 @@ GEMM = KernelContract(
     aligned={"M": 64},
     grid=None,
     grid_from=GridSource.NONE,
+    tensor_maps=(TensorMap("A", "bf16", (128, 64), 128),),
+    cluster=(2, 1, 1),
 )
 
 
@@ -67,6 +70,47 @@ def test_the_json_of_saxpy_has_the_documented_form() -> None:
     assert kernel["grid"] == ["ceildiv(N, BLOCK)", "1", "1"]
     assert kernel["grid_from"] == "inferred"
     assert kernel["launch_bounds"] is None
+    assert (kernel["tensor_maps"], kernel["cluster"]) == ([], [1, 1, 1])
+    (gemm,) = contract_of(GEMM).to_json()["kernels"]
+    assert gemm["tensor_maps"] == [
+        {"tensor": "A", "type": "bf16", "box": [128, 64], "swizzle": 128}
+    ]
+    assert gemm["cluster"] == [2, 1, 1]
+
+
+def test_contracts_may_say_nothing_of_tensor_maps_and_clusters() -> None:
+    data = contract_of(SAXPY).to_json()
+    del data["kernels"][0]["tensor_maps"], data["kernels"][0]["cluster"]
+    assert from_json(data) == contract_of(SAXPY)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "part"),
+    [
+        ("tensor", "B", '`kernels[0].tensor_maps[0].tensor` must be one of A, bar, and is "B"'),
+        ("type", "tf32", "`kernels[0].tensor_maps[0].type` must be one of bf16"),
+        ("swizzle", 48, "`kernels[0].tensor_maps[0].swizzle` must be one of 0, 32, 64, 128"),
+        ("box", "64", "`kernels[0].tensor_maps[0].box` must be a list of integers"),
+        ("box", [64], "box` must be 2 integers from 1 to 256, and is [64]"),
+        ("box", [64, 512], "box` must be 2 integers from 1 to 256"),
+        ("box", [64, 4], "box` must be of rows that are a multiple of 16 bytes, at most 128"),
+        ("box", [64, 128], "box` must be of rows that are a multiple of 16 bytes, at most 128"),
+    ],
+)
+def test_a_wrong_tensor_map_is_named(field: str, value: Any, part: str) -> None:
+    data = contract_of(GEMM).to_json()
+    data["kernels"][0]["tensor_maps"][0][field] = value
+    with pytest.raises(PhobosError) as caught:
+        from_json(data)
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("cluster", [[2, 1], [0, 1, 1], [8, 4, 1]])
+def test_a_wrong_cluster_is_named(cluster: list[int]) -> None:
+    data = contract_of(GEMM).to_json()
+    data["kernels"][0]["cluster"] = cluster
+    with pytest.raises(PhobosError, match="must be three positive integers"):
+        from_json(data)
 
 
 def test_launch_dims_are_those_that_nothing_compiled_in() -> None:
