@@ -6,6 +6,12 @@ phobos.emulator.emulate(ptx, "saxpy", grid=4, block=256, args=[x, y, out, np.flo
 from phobos.emulator.errors import EmulatorError, Finding, FindingKind
 from phobos.emulator.launch import CHECKS, DEFAULT_CHECKS, emulate
 from phobos.emulator.profiling import LineCounts, Profile, profile_table
+from phobos.emulator.tensor_map import (
+    TensorMap,
+    TensorMapArgument,
+    decode_tensor_map,
+    encode_tensor_map,
+)
 
 __all__ = [
     "CHECKS",
@@ -15,6 +21,10 @@ __all__ = [
     "FindingKind",
     "LineCounts",
     "Profile",
+    "TensorMap",
+    "TensorMapArgument",
+    "decode_tensor_map",
     "emulate",
+    "encode_tensor_map",
     "profile_table",
 ]

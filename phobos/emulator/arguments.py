@@ -1,4 +1,4 @@
-"""Kernel arguments: NumPy arrays become buffers, scalars bytes of the parameter block."""
+"""Kernel arguments: arrays become buffers, scalars and tensor maps bytes of the parameter block."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ import numpy.typing as npt
 from phobos.diagnostics import PhobosError
 from phobos.emulator.memory.buffers import Buffer, GlobalMemory
 from phobos.emulator.memory.layout import Layout
+from phobos.emulator.tensor_map import (
+    MAP_ALIGNMENT,
+    MAP_BYTES,
+    TensorMapArgument,
+    encode_tensor_map,
+)
 from phobos.targets.ptx.parse.records import Function, Variable
 
 _POINTER_TYPES = frozenset({"u64", "b64", "s64"})
@@ -20,12 +26,22 @@ _POINTER_TYPES = frozenset({"u64", "b64", "s64"})
 
 @dataclass
 class _Span:
-    """Host memory from `low` to `high` that some arrays share, and the buffer that holds it."""
+    """Host memory from `low` to `high` that some arrays share, and the buffer that holds it.
+
+    `mapped` are the numbers of the arguments that only map it.
+    """
 
     low: int
     high: int
     arrays: list[tuple[int, np.ndarray]]
+    mapped: frozenset[int]
     buffer: Buffer | None = None
+
+    @property
+    def owners(self) -> list[int]:
+        """The numbers of the arguments that are the memory itself; the maps if there are none."""
+        numbers = sorted(index for index, _ in self.arrays)
+        return [index for index in numbers if index not in self.mapped] or numbers
 
 
 class PlacedArguments:
@@ -71,9 +87,11 @@ def place_arguments(
         for i, arg in enumerate(args)
         if isinstance(arg, np.ndarray) and _is_pointer(parameters[i], arg)
     }
-    for index in sorted(uninitialised - arrays.keys()):
+    mapped = {i: arg.array for i, arg in enumerate(args) if isinstance(arg, TensorMapArgument)}
+    arrays |= mapped
+    for index in sorted(uninitialised - arrays.keys() | uninitialised & mapped.keys()):
         _fail(f"argument {index} counts as uninitialised but is no array")
-    spans = _spans(arrays)
+    spans = _spans(arrays, frozenset(mapped))
     _reserve(spans, buffers, parameters)
     block_size = layout.lay_out_parameters(function)
     block = buffers.reserve("the parameters", block_size, is_writable=False)
@@ -118,7 +136,7 @@ def _extent(array: np.ndarray) -> tuple[int, int]:
     return start + low, start + high + array.itemsize
 
 
-def _spans(arrays: dict[int, np.ndarray]) -> list[_Span]:
+def _spans(arrays: dict[int, np.ndarray], mapped: frozenset[int]) -> list[_Span]:
     spans: list[_Span] = []
     extents = {index: _extent(array) for index, array in arrays.items()}
     for index in sorted(arrays, key=lambda i: extents[i]):
@@ -128,16 +146,13 @@ def _spans(arrays: dict[int, np.ndarray]) -> list[_Span]:
             last.high = max(last.high, high)
             last.arrays.append((index, arrays[index]))
         else:
-            spans.append(_Span(low, high, [(index, arrays[index])]))
+            spans.append(_Span(low, high, [(index, arrays[index])], mapped))
     return spans
 
 
 def _reserve(spans: list[_Span], buffers: GlobalMemory, parameters: Sequence[Variable]) -> None:
     for span in sorted(spans, key=lambda s: min(index for index, _ in s.arrays)):
-        names = " and ".join(
-            f"`{parameters[index].name}`"
-            for index, _ in sorted(span.arrays, key=lambda pair: pair[0])
-        )
+        names = " and ".join(f"`{parameters[index].name}`" for index in span.owners)
         writable = any(array.flags.writeable for _, array in span.arrays)
         span.buffer = buffers.reserve(names, span.high - span.low, is_writable=writable)
 
@@ -148,7 +163,7 @@ def _fill(spans: list[_Span], buffers: GlobalMemory, uninitialised: frozenset[in
         data = buffers.bytes_of(span.buffer)
         for _, array in span.arrays:
             _array_view(data, span.low, array, copy_to=None)
-        if all(index in uninitialised for index, _ in span.arrays):
+        if uninitialised.issuperset(span.owners):
             buffers.poison(span.buffer)
 
 
@@ -203,17 +218,40 @@ def _encode_all(
         for index, array in span.arrays:
             start = array.__array_interface__["data"][0]
             pointers[index] = span.buffer.address + start - span.low
-    return [
-        struct.pack("<Q", pointers[index])
-        if index in pointers
-        else _encode(function, index, parameter, args[index])
-        for index, parameter in enumerate(function.parameters)
-    ]
+    encoded: list[bytes] = []
+    for index, parameter in enumerate(function.parameters):
+        value = args[index]
+        if isinstance(value, TensorMapArgument):
+            encoded.append(_encode_map(function, index, parameter, value, pointers[index]))
+        elif index in pointers:
+            encoded.append(struct.pack("<Q", pointers[index]))
+        else:
+            encoded.append(_encode(function, index, parameter, value))
+    return encoded
+
+
+def _encode_map(
+    function: Function, index: int, parameter: Variable, value: TensorMapArgument, address: int
+) -> bytes:
+    what = _what(function, index)
+    if parameter.size != MAP_BYTES or parameter.align % MAP_ALIGNMENT:
+        _fail(
+            f"{what} takes a tensor map, which has {MAP_BYTES} bytes and an alignment of "
+            f"{MAP_ALIGNMENT}; the parameter has {parameter.size} and {parameter.align}"
+        )
+    try:
+        return encode_tensor_map(value.at(address))
+    except PhobosError as error:
+        _fail(f"{what}: {error.diagnostics[0].message}")
+
+
+def _what(function: Function, index: int) -> str:
+    return f"argument {index} (`{function.parameters[index].name}`) of kernel `{function.name}`"
 
 
 def _encode(function: Function, index: int, parameter: Variable, value: Any) -> bytes:
     """A scalar or byte string as the bytes of its parameter."""
-    what = f"argument {index} (`{parameter.name}`) of kernel `{function.name}`"
+    what = _what(function, index)
     if isinstance(value, bytes | bytearray | memoryview):
         content = bytes(value)
     elif isinstance(value, np.ndarray):
@@ -226,7 +264,8 @@ def _encode(function: Function, index: int, parameter: Variable, value: Any) -> 
     elif isinstance(value, bool | int | float):
         content = _encode_python(what, parameter, value)
     else:
-        _fail(f"{what} must be a NumPy array, a scalar or bytes, got {type(value).__name__}")
+        wanted = "a NumPy array, a tensor map, a scalar or bytes"
+        _fail(f"{what} must be {wanted}, got {type(value).__name__}")
     if len(content) != parameter.size:
         _fail(f"{what} has {parameter.size} bytes, got {len(content)}")
     return content

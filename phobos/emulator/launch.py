@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,8 @@ _WAVE_BYTES = 256 * 1024 * 1024
 _MAX_THREADS = 1024
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _BLOCK_LIMITS = (1024, 1024, 64)
+_MAX_CLUSTER = 8
+"""CTAs of a cluster that every chip with clusters takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def emulate(
     profile: Profile | None = None,
     output: Callable[[str], object] | None = None,
     name: str = "<ptx>",
+    cluster: int | Sequence[int] | None = None,
 ) -> None:
     """Run a kernel of a PTX module on the CPU.
 
@@ -103,7 +106,7 @@ def emulate(
         grid: CTAs of the grid, up to three numbers.
         block: Threads of a CTA, up to three numbers.
         args: One value a parameter: NumPy arrays are passed as pointers and written in place,
-            scalars and bytes by value.
+            scalars and bytes by value, `TensorMapArgument`s as the 128 bytes of a tensor map.
         shared: Bytes of dynamic shared memory.
         checks: What to look for; see `CHECKS`.
         seed: Seeds every choice that a GPU leaves open: the order of CTAs and warps, and when
@@ -115,6 +118,8 @@ def emulate(
         profile: Counts what the kernel does, line by line.
         output: Takes what the kernel prints; standard output if not given.
         name: What messages call the PTX text.
+        cluster: CTAs of a cluster, up to three numbers that divide those of the grid; not given,
+            what the kernel requires, or clusters of one.
 
     Raises:
         EmulatorError: The kernel did something wrong; no array was changed.
@@ -131,7 +136,9 @@ def emulate(
         output=output or sys.stdout.write,
     )
     module = _parsed(ptx, name)
-    Launch(module, entry, _dim3(grid, "grid"), _dim3(block, "block"), shared, options).run(args)
+    geometry = Geometry(_dim3(grid, "grid"), _dim3(block, "block"))
+    wanted = None if cluster is None else _dim3(cluster, "cluster")
+    Launch(module, entry, geometry, wanted, shared, options).run(args)
 
 
 @lru_cache(maxsize=16)
@@ -154,9 +161,12 @@ def _checked(checks: Iterable[str]) -> frozenset[str]:
     return found
 
 
+_LIMITS = {"grid": _GRID_LIMITS, "block": _BLOCK_LIMITS, "cluster": (_MAX_CLUSTER,) * 3}
+
+
 def _dim3(value: int | Sequence[int], what: str) -> Dim3:
     numbers = [value] if isinstance(value, int | np.integer) else list(value)
-    limits = _GRID_LIMITS if what == "grid" else _BLOCK_LIMITS
+    limits = _LIMITS[what]
     if not 1 <= len(numbers) <= 3:
         raise PhobosError.at(None, f"the {what} has one to three extents, got {len(numbers)}")
     numbers += [1] * (3 - len(numbers))
@@ -176,8 +186,8 @@ class Launch:
         self,
         module: Module,
         entry: str,
-        grid: Dim3,
-        block: Dim3,
+        geometry: Geometry,
+        cluster: Dim3 | None,
         shared: int,
         options: Options,
     ) -> None:
@@ -185,8 +195,9 @@ class Launch:
         self.options = options
         self.function = _entry(module, entry)
         self._check_version()
-        self.geometry = Geometry(grid, block)
+        self.geometry = geometry
         self._check_block()
+        self.geometry = replace(geometry, cluster=self._cluster(cluster))
         functions = reachable_functions(module, self.function)
         self.layout = Layout(module, functions, shared)
         self._functions = functions
@@ -219,10 +230,33 @@ class Launch:
             if threads > limit:
                 self._refuse_block(f"allows at most {limit} threads in a CTA")
 
-    def _refuse_block(self, reason: str) -> None:
-        raise PhobosError.at(
-            None, f"kernel `{self.function.name}` {reason}, got {self.geometry.block}"
-        )
+    def _cluster(self, wanted: Dim3 | None) -> Dim3:
+        """The shape of the clusters, checked."""
+        required = self.function.directives.get("reqnctapercluster")
+        if required:
+            x, y, z = (*required, 1, 1)[:3]
+            if wanted is not None and wanted != (x, y, z):
+                self._refuse(f"requires clusters of {(x, y, z)}, got {wanted}")
+            wanted = (x, y, z)
+        if wanted is None or wanted == (1, 1, 1):
+            return (1, 1, 1)
+        chip = self.module.chip
+        if not Requirements(chip, self.module.version).has_chip("90+"):
+            self._refuse(f"is for {chip}, which has no clusters; they need sm_90 or newer")
+        size = wanted[0] * wanted[1] * wanted[2]
+        if size > _MAX_CLUSTER:
+            self._refuse(f"has clusters of at most {_MAX_CLUSTER} CTAs, got {wanted}")
+        if any(g % c for g, c in zip(self.geometry.grid, wanted, strict=True)):
+            self._refuse(
+                f"has a grid of {self.geometry.grid}, which clusters of {wanted} do not divide"
+            )
+        return wanted
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise PhobosError.at(None, f"kernel `{self.function.name}` {reason}")
+
+    def _refuse_block(self, reason: str) -> NoReturn:
+        self._refuse(f"{reason}, got {self.geometry.block}")
 
     def run(self, args: Sequence[Any]) -> None:
         """Run the grid and write the results into the arrays."""
@@ -263,19 +297,24 @@ class Launch:
         return monitors[0] if monitors else None
 
     def _resident_ctas(self) -> int:
-        """CTAs of a wave: as many as are fast and as their private memory leaves room for."""
+        """CTAs of a wave: whole clusters, as many as are fast and as memory leaves room for."""
+        size = self.geometry.cluster_size
+        return max(size, self._most_ctas() // size * size)
+
+    def _most_ctas(self) -> int:
         if self.options.resident is not None:
-            return max(1, self.options.resident)
+            return self.options.resident
         threads = _RACE_WAVE_THREADS if "race" in self.options.checks else _WAVE_THREADS
         local = self.layout.local.size * self.geometry.padded
         private = max(1, self.layout.shared.size + local)
-        return max(1, min(threads // self.geometry.padded, _WAVE_BYTES // private))
+        return min(threads // self.geometry.padded, _WAVE_BYTES // private)
 
     def _waves(self) -> Iterable[np.ndarray]:
         total = self.geometry.ctas
-        order = np.arange(total, dtype=np.int64)
+        clusters = self.geometry.ctas_by_cluster()
         if self._generator is not None:
-            self._generator.shuffle(order)
+            self._generator.shuffle(clusters)
+        order = clusters.reshape(-1)
         size = self._resident_ctas()
         for start in range(0, total, size):
             stop = min(start + size, total)

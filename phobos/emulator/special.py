@@ -38,7 +38,35 @@ def _component(axis: int, which: str) -> Callable[[Wave], Value]:
     def ctas(wave: Wave) -> Value:
         return scalar(np.int64(wave.geometry.grid[axis]))
 
-    return {"tid": thread, "ctaid": cta, "ntid": threads, "nctaid": ctas}[which]
+    def cluster(wave: Wave) -> Value:
+        return cta(wave) // wave.geometry.cluster[axis]
+
+    def clusters(wave: Wave) -> Value:
+        geometry = wave.geometry
+        return scalar(np.int64(geometry.grid[axis] // geometry.cluster[axis]))
+
+    def cta_in_cluster(wave: Wave) -> Value:
+        return cta(wave) % wave.geometry.cluster[axis]
+
+    def ctas_in_cluster(wave: Wave) -> Value:
+        return scalar(np.int64(wave.geometry.cluster[axis]))
+
+    return {
+        "tid": thread,
+        "ctaid": cta,
+        "ntid": threads,
+        "nctaid": ctas,
+        "clusterid": cluster,
+        "nclusterid": clusters,
+        "cluster_ctaid": cta_in_cluster,
+        "cluster_nctaid": ctas_in_cluster,
+    }[which]
+
+
+_COMPONENTS = (
+    *("tid", "ntid", "ctaid", "nctaid"),
+    *("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid"),
+)
 
 
 def _lane(wave: Wave) -> Value:
@@ -68,7 +96,7 @@ def _clock(shift: int) -> Callable[[Wave], Value]:
 _REGISTERS: dict[str, Callable[[Wave], Value]] = {
     **{
         f"{which}.{letter}": _component(axis, which)
-        for which in ("tid", "ntid", "ctaid", "nctaid")
+        for which in _COMPONENTS
         for axis, letter in enumerate("xyz")
     },
     "laneid": _lane,
@@ -77,17 +105,9 @@ _REGISTERS: dict[str, Callable[[Wave], Value]] = {
     "smid": lambda wave: wave.slot,
     "nsmid": lambda wave: scalar(np.int64(len(wave.ctas))),
     "gridid": _constant(1),
-    # Every CTA is a cluster of its own.
-    **{
-        f"{name}.{letter}": _component(axis, which)
-        for name, which in (("clusterid", "ctaid"), ("nclusterid", "nctaid"))
-        for axis, letter in enumerate("xyz")
-    },
-    **{f"cluster_ctaid.{letter}": _constant(0) for letter in "xyz"},
-    **{f"cluster_nctaid.{letter}": _constant(1) for letter in "xyz"},
-    "cluster_ctarank": _constant(0),
-    "cluster_nctarank": _constant(1),
-    "is_explicit_cluster": _constant(0),
+    "cluster_ctarank": lambda wave: wave.slot % wave.geometry.cluster_size,
+    "cluster_nctarank": lambda wave: scalar(np.int64(wave.geometry.cluster_size)),
+    "is_explicit_cluster": lambda wave: scalar(np.int64(wave.geometry.cluster_size > 1)),
     "lanemask_eq": _lane_mask(lambda other, lane: other == lane),
     "lanemask_lt": _lane_mask(lambda other, lane: other < lane),
     "lanemask_le": _lane_mask(lambda other, lane: other <= lane),

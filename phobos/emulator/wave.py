@@ -45,10 +45,11 @@ def warp_bits(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Grid and block of a launch."""
+    """Grid, block and cluster of a launch; the grid is a multiple of the cluster."""
 
     grid: Dim3
     block: Dim3
+    cluster: Dim3 = (1, 1, 1)
 
     @cached_property
     def threads(self) -> int:
@@ -65,6 +66,19 @@ class Geometry:
         """CTAs of the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
 
+    @cached_property
+    def cluster_size(self) -> int:
+        """CTAs of a cluster."""
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
+
+    def ctas_by_cluster(self) -> npt.NDArray[np.int64]:
+        """The numbers of all CTAs, shaped [cluster, rank]."""
+        x, y, z = self.cluster
+        numbers = np.arange(self.ctas, dtype=np.int64).reshape(
+            self.grid[2] // z, z, self.grid[1] // y, y, self.grid[0] // x, x
+        )
+        return numbers.transpose(0, 2, 4, 1, 3, 5).reshape(-1, self.cluster_size)
+
     def cta_index(self, number: int) -> Dim3:
         """The three-dimensional index of a CTA from its number (x fastest)."""
         x, y, _ = self.grid
@@ -79,7 +93,8 @@ class Geometry:
 class Wave:
     """The state of the CTAs that are resident together.
 
-    `ctas` holds the grid-wide numbers of the CTAs, in the order of their slots.
+    `ctas` holds the grid-wide numbers of the CTAs, in the order of their slots. The CTAs of a
+    cluster have slots side by side, in the order of their ranks.
     """
 
     def __init__(

@@ -135,7 +135,7 @@ WRONG_LAUNCHES = [
     ({"args": []}, r"takes 1 arguments \(x\), got 0"),
     ({"args": [1.5]}, r"argument 0 \(`x`\) .* is .u64 and takes an integer, got 1.5"),
     ({"args": [np.float32(1)]}, r"is .u64 and takes an integer, got float32"),
-    ({"args": ["text"]}, "must be a NumPy array, a scalar or bytes, got str"),
+    ({"args": ["text"]}, "must be a NumPy array, a tensor map, a scalar or bytes, got str"),
     ({"args": [2**64]}, "which cannot hold"),
     ({"entry": "kk"}, r"no kernel `kk`; it has `k`(?s:.*)did you mean `k`"),
     ({"grid": 0}, "extent x of the grid must be from 1 to"),
