@@ -91,6 +91,8 @@ NEEDS: tuple[Need, ...] = (
     _need("st cluster", "90+", "7.8"),
     _need("ld shared::cta", "70+", "7.8"),
     _need("st shared::cta", "70+", "7.8"),
+    _need("ld shared::cluster", "90+", "7.8"),
+    _need("st shared::cluster", "90+", "7.8"),
     _need("ld mmio", "70+", "8.2"),
     _need("createpolicy", "80+", "7.4"),
     _need("prefetch L2::*", "80+", "7.4"),
@@ -102,7 +104,6 @@ NEEDS: tuple[Need, ...] = (
     _need("fence release", "90+", "8.6"),
     _need("fence proxy alias", "70+", "7.5"),
     _need("fence proxy async", "90+", "8.0"),
-    _need("fence mbarrier_init", "90+", "8.0"),
     # Atomics.
     _need("atom bf16", "90+", "7.8"),
     _need("atom bf16x2", "90+", "7.8"),
@@ -114,14 +115,20 @@ NEEDS: tuple[Need, ...] = (
     _need("cp async", "80+", "7.0"),
     _need("cp async L2::*", "80+", "7.4"),
     _need("cp async bulk", "90+", "8.0"),
-    _need("cp async bulk shared::cta global", "90+", "8.6"),
+    _need("cp async bulk shared::cta global mbarrier::*", "90+", "8.6"),
     _need("mbarrier", "80+", "7.0"),
+    _need("mbarrier shared::cta", "80+", "7.8"),
+    _need("mbarrier shared::cluster", "90+", "8.0"),
+    _need("mbarrier cluster", "90+", "8.0"),
+    _need("mbarrier release", "80+", "8.0"),
+    _need("mbarrier acquire", "80+", "8.0"),
     _need("mbarrier test_wait parity", "80+", "7.1"),
     _need("mbarrier try_wait", "90+", "7.8"),
     _need("mbarrier expect_tx", "90+", "8.0"),
     _need("mapa", "90+", "7.8"),
     _need("getctarank", "90+", "7.8"),
     _need("barrier cluster", "90+", "7.8"),
+    *(_need(f"barrier cluster {o}", "90+", "8.0") for o in ("acquire", "release", "relaxed")),
     _need("barrier cta", "70+", "7.8"),
     _need("griddepcontrol", "90+", "7.8"),
     _need("elect", "90+", "8.0"),
@@ -272,6 +279,9 @@ def needs_of(opcode: str, suffix: tuple[str, ...], operands: int) -> tuple[Need,
         for need in _BY_OPCODE.get(opcode, ())
         if _applies(need, suffix) and need.operands in (None, operands)
     ]
+    if opcode == "fence" and "mbarrier_init" in suffix:
+        # Older than the fences that only release.
+        found = [Need("fence", (), "90+", (8, 0))]
     if opcode == "cvt":
         found += _cvt_needs(suffix)
     if opcode == "mbarrier" and {"arrive", "noComplete"}.intersection(suffix) == {"arrive"}:

@@ -32,6 +32,7 @@ from phobos.dialects.ptx import (
     ExitOp,
     ImmOp,
     Instruction,
+    ParamAddressOp,
     ParamOp,
     PrintfOp,
     PtxModuleOp,
@@ -107,7 +108,7 @@ def _name_violations(op: EntryOp | SharedOp) -> Iterator[Diagnostic]:
 
 
 def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
-    size = sum(map(parameter_bytes, entry.parameters))
+    size = parameter_bytes(entry.parameters)
     if size > MAX_PARAMETER_BYTES:
         yield _error(
             entry,
@@ -130,8 +131,13 @@ def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
                     yield violation
                 elif not op.properties.keys() - {"suffix"}:
                     legal.add(_signature(op))
-                if isinstance(op, ParamOp) and op.immediates[0] >= len(entry.parameters):
-                    yield _error(op, f"`{entry.sym_name}` has no parameter {op.immediates[0]}")
+                if isinstance(op, ParamOp | ParamAddressOp):
+                    yield from _parameter_violations(op, entry)
+
+
+def _parameter_violations(op: ParamOp | ParamAddressOp, entry: EntryOp) -> Iterator[Diagnostic]:
+    if op.immediates[0] >= len(entry.parameters):
+        yield _error(op, f"`{entry.sym_name}` has no parameter {op.immediates[0]}")
 
 
 _OTHERS = (ImmOp, SymbolOp, BraOp, CondBraOp, RetOp, ExitOp, PrintfOp, AssertFailOp)

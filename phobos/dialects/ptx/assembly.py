@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +18,7 @@ from phobos.dialects.ptx.attributes import (
 )
 from phobos.dialects.ptx.instruction import Instruction
 from phobos.dialects.ptx.shape import OFFSET_NAMES
-from phobos.dialects.ptx.signatures import ItemKind, Signature
+from phobos.dialects.ptx.signatures import ItemKind, Signature, Slot
 from phobos.dialects.ptx.types import PRED, REGISTER_TYPES, RegisterType
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class _Operands:
 def parse_instruction(cls: type[InstructionT], parser: Parser) -> InstructionT:
     """Parse an instruction behind its name."""
     start = parser.pos
-    suffix = "" if _takes_no_suffix(cls) else parse_optional_suffix_text(parser) or ""
+    suffix = _parse_suffix(cls, parser)
     if not any(form.matches(suffix) for form in cls.forms):
         known = ", ".join(f"`{form.pattern}`" for form in cls.forms)
         parser.raise_error(
@@ -92,8 +92,10 @@ def parse_instruction(cls: type[InstructionT], parser: Parser) -> InstructionT:
     )
 
 
-def _takes_no_suffix(cls: type[Instruction]) -> bool:
-    return all(form.pattern == "" for form in cls.forms)
+def _parse_suffix(cls: type[Instruction], parser: Parser) -> str:
+    if all(form.pattern == "" for form in cls.forms):
+        return ""
+    return parse_optional_suffix_text(parser, is_numbered=cls.is_numbered) or ""
 
 
 def _parse_operands(cls: type[Instruction], suffix: str, parser: Parser) -> _Operands:
@@ -141,24 +143,41 @@ def _parse_optional_item(parser: Parser, items: _Operands) -> bool:
         items.immediates.append(literal)
         return True
     if parser.parse_optional_punctuation("["):
-        items.structure.append((ItemKind.ADDRESS, 1))
-        items.registers.append(parser.parse_unresolved_operand())
-        items.offsets.append(_parse_offset(parser))
+        _parse_address(parser, items)
         parser.parse_punctuation("]")
         return True
     return _parse_optional_vector(parser, items)
 
 
+def _parse_address(parser: Parser, items: _Operands) -> None:
+    """A base with an offset, or a tensor map with coordinates."""
+    items.registers.append(parser.parse_unresolved_operand())
+    if parser.parse_optional_punctuation(","):
+        parser.parse_punctuation("{")
+        coordinates = _parse_vector(parser)
+        items.structure.append((ItemKind.TENSOR, 1 + len(coordinates)))
+        items.registers.extend(coordinates)
+    else:
+        items.structure.append((ItemKind.ADDRESS, 1))
+        items.offsets.append(_parse_offset(parser))
+
+
 def _parse_optional_vector(parser: Parser, items: _Operands) -> bool:
     if not parser.parse_optional_punctuation("{"):
         return False
+    vector = _parse_vector(parser)
+    items.structure.append((ItemKind.VECTOR, len(vector)))
+    items.registers.extend(vector)
+    return True
+
+
+def _parse_vector(parser: Parser) -> list[UnresolvedOperand]:
+    """The registers of a vector and the brace that closes it."""
     vector = parser.parse_comma_separated_list(
         parser.Delimiter.NONE, parser.parse_unresolved_operand
     )
     parser.parse_punctuation("}")
-    items.structure.append((ItemKind.VECTOR, len(vector)))
-    items.registers.extend(vector)
-    return True
+    return vector
 
 
 def _parse_offset(parser: Parser) -> int:
@@ -279,10 +298,15 @@ def _print_items(op: Instruction, signature: Signature, printer: Printer) -> Non
             case ItemKind.IMMEDIATE:
                 printer.print_string(str(next(immediates)))
             case ItemKind.VECTOR:
-                printer.print_string("{")
-                values = [next(registers) for _ in item.slots]
-                printer.print_list(values, printer.print_ssa_value)
-                printer.print_string("}")
+                _print_vector(item.slots, registers, printer)
+            case ItemKind.TENSOR:
+                printer.print_string("[")
+                printer.print_ssa_value(next(registers))
+                printer.print_string(", ")
+                _print_vector(item.slots[1:], registers, printer)
+                printer.print_string("]")
+            case ItemKind.SINK:
+                raise AssertionError("a sink is no operand")
             case ItemKind.ADDRESS:
                 printer.print_string("[")
                 printer.print_ssa_value(next(registers))
@@ -291,3 +315,9 @@ def _print_items(op: Instruction, signature: Signature, printer: Printer) -> Non
                 if offset:
                     printer.print_string(f" + {offset}")
                 printer.print_string("]")
+
+
+def _print_vector(slots: Sequence[Slot], registers: Iterator[SSAValue], printer: Printer) -> None:
+    printer.print_string("{")
+    printer.print_list([next(registers) for _ in slots], printer.print_ssa_value)
+    printer.print_string("}")

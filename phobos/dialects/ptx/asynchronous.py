@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from phobos.dialects.ptx.forms import Form
+from phobos.dialects.ptx.forms import Form, Version
 from phobos.dialects.ptx.instruction import Effect, Instruction
+
+_CLUSTERS: tuple[str, Version] = ("has_clusters", (8, 0))
 
 _PREFETCH = "{L2::64B|L2::128B|L2::256B}"
 
@@ -79,7 +81,12 @@ class CpAsyncMbarrierArriveOp(Instruction):
 
 
 class MbarrierOp(Instruction):
-    """Barrier objects in shared memory: set up, arrive, expect bytes, and wait for a phase."""
+    """Barrier objects in shared memory: set up, arrive, expect bytes, and wait for a phase.
+
+    A wait for a parity is true when the phase of that parity has ended; a new barrier is in the
+    phase of parity 0. An address of ``shared::cluster`` is one of `MapaOp`, of a barrier of
+    another block, and only arrivals go there.
+    """
 
     name = "ptx.mbarrier"
     effect = Effect.WRITE
@@ -89,11 +96,27 @@ class MbarrierOp(Instruction):
         Form("inval.shared.b64", "[shared]", "has_mbarrier", (7, 0)),
         Form("arrive.shared.b64", "b64 = [shared]", "has_mbarrier", (7, 0)),
         Form("arrive.shared.b64", "b64 = [shared], u32", "has_bulk_copy", (7, 8)),
+        Form("arrive.shared::cta.b64", "_ = [shared]", "has_mbarrier", (7, 8)),
+        Form("arrive.shared::cta.b64", "_ = [shared], u32", "has_bulk_copy", (7, 8)),
+        Form("arrive.{release.cluster}?.shared::cluster.b64", "_ = [shared]", *_CLUSTERS),
+        Form("arrive.{release.cluster}?.shared::cluster.b64", "_ = [shared], u32", *_CLUSTERS),
         Form("arrive.noComplete.shared.b64", "b64 = [shared], u32", "has_mbarrier", (7, 0)),
         Form("arrive.expect_tx.shared.b64", "b64 = [shared], u32", "has_bulk_copy", (8, 0)),
+        Form("arrive.expect_tx.shared::cta.b64", "_ = [shared], u32", "has_bulk_copy", (8, 0)),
+        Form(
+            "arrive.expect_tx.{release.cluster}?.shared::cluster.b64",
+            "_ = [shared], u32",
+            *_CLUSTERS,
+        ),
         Form("expect_tx.relaxed.cta.shared::cta.b64", "[shared], u32", "has_bulk_copy", (8, 0)),
         Form("test_wait.shared.b64", "pred = [shared], b64!", "has_mbarrier", (7, 0)),
         Form("test_wait.parity.shared.b64", "pred = [shared], u32", "has_mbarrier", (7, 1)),
         Form("try_wait.shared.b64", "pred = [shared], b64!", "has_bulk_copy", (7, 8)),
         Form("try_wait.parity.shared.b64", "pred = [shared], u32", "has_bulk_copy", (7, 8)),
+        Form(
+            "try_wait.parity.{acquire.cta|acquire.cluster}.shared::cta.b64",
+            "pred = [shared], u32",
+            "has_bulk_copy",
+            (8, 0),
+        ),
     )

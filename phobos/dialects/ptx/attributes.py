@@ -15,15 +15,21 @@ if TYPE_CHECKING:
     from xdsl.printer import Printer
 
 
-def parse_optional_suffix_text(parser: AttrParser) -> str | None:
+def parse_optional_suffix_text(parser: AttrParser, *, is_numbered: bool = False) -> str | None:
     """Read a bare suffix such as ``global.L2::128B.v4.b32``, or nothing.
 
     The MLIR lexer takes dots as part of an identifier; the colons of ``::`` and a number behind
-    them are separate tokens and are glued back together here.
+    them are separate tokens and are glued back together here, and so is the number of ``2d.tile``
+    where a suffix may begin with one.
     """
     text = parser.parse_optional_identifier()
     if text is None:
-        return None
+        if not is_numbered:
+            return None
+        number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+        if number is None:
+            return None
+        text = f"{number}{parser.parse_identifier()}"
     while parser.parse_optional_punctuation(":") is not None:
         parser.parse_punctuation(":")
         digits = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
@@ -46,7 +52,7 @@ class SuffixAttr(Data[str]):
     def parse_parameter(cls, parser: AttrParser) -> str:
         """Parse ``<rn.f32>``."""
         with parser.in_angle_brackets():
-            return parse_optional_suffix_text(parser) or ""
+            return parse_optional_suffix_text(parser, is_numbered=True) or ""
 
     def print_parameter(self, printer: Printer) -> None:
         """Print ``<rn.f32>``."""

@@ -18,7 +18,15 @@ from phobos.dialects.ptx.attributes import (
 )
 from phobos.dialects.ptx.control import BraOp, CondBraOp, ExitOp, RetOp
 from phobos.dialects.ptx.instruction import Instruction
-from phobos.dialects.ptx.moves import ImmOp, ParamOp, SregOp, SymbolOp, wrap_to_width
+from phobos.dialects.ptx.memory import CvtaOp
+from phobos.dialects.ptx.moves import (
+    ImmOp,
+    ParamAddressOp,
+    ParamOp,
+    SregOp,
+    SymbolOp,
+    wrap_to_width,
+)
 from phobos.dialects.ptx.shape import OFFSET_NAMES
 from phobos.dialects.ptx.types import B32, B64, PRED, RegisterType
 
@@ -225,6 +233,10 @@ class InstructionBuilder:
     def param(self, index: int, suffix: str, result: RegisterType | None = None) -> SSAValue:
         """Load the kernel parameter at a position, as a type such as ``u32``."""
         return self.emit(ParamOp, suffix, imm=index, result=result)
+
+    def param_address(self, index: int) -> SSAValue:
+        """The generic address of the kernel parameter at a position."""
+        return self.emit(CvtaOp, "param.u64", self.emit(ParamAddressOp, "", imm=index))
 
     def symbol(self, name: str, register: RegisterType = B32) -> SSAValue:
         """The address of a variable, 32-bit for shared memory."""

@@ -74,6 +74,8 @@ class Instruction(Operation):
     """Whether the instruction may carry a guard."""
     has_ties: ClassVar[bool] = False
     """Whether operands of some form are in the registers of results."""
+    is_numbered: ClassVar[bool] = False
+    """Whether the suffix of some form begins with a digit, as in ``2d``."""
     traits: ClassVar[OpTraits] = OpTraits(lambda: ())
 
     _shapes: ClassVar[dict[tuple[str, int, int], Shape | None]]
@@ -87,6 +89,7 @@ class Instruction(Operation):
             cls.opcode = cls.name.removeprefix("ptx.")
         effect = cls.effect
         cls._shapes = {}
+        cls.is_numbered = any(form.pattern[:1].isdigit() for form in cls.forms)
         cls.has_ties = any(TIED in form.signature for form in cls.forms)
         cls.traits = OpTraits(lambda: _TRAITS[effect])
 
@@ -244,7 +247,8 @@ class Instruction(Operation):
 
 def _describe(values: range | tuple[int, ...]) -> str:
     if isinstance(values, range):
-        return f"{values.start} to {values.stop - 1}"
+        steps = f" in steps of {values.step}" if values.step > 1 else ""
+        return f"{values[0]} to {values[-1]}{steps}"
     return ", ".join(map(str, values))
 
 

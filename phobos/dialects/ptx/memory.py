@@ -26,6 +26,7 @@ def _access_forms(signature: str, cache_operators: str, *, is_load: bool) -> tup
     for vector in _VECTORS:
         rows += [
             Form(f"weak?.{{global|shared|local}}?.{vector}", signature),
+            Form(f"weak?.shared::cluster.{vector}", signature, "has_clusters", (7, 8)),
             Form(f"{{global|local}}?.{cache_operators}.{vector}", signature),
             Form(f"volatile.{{global|shared}}?.{vector}", signature),
             Form(f"{{relaxed|{acquire}}}.{_SCOPE}.{{global|shared}}?.{vector}", signature),
@@ -110,6 +111,16 @@ class CvtaOp(Instruction):
     )
 
 
+class MapaOp(Instruction):
+    """The address in the block with this rank of the cluster of what is here at an address."""
+
+    name = "ptx.mapa"
+    forms = (
+        Form("shared::cluster.u32", "b32 = b32!, u32", "has_clusters", (7, 8)),
+        Form("u64", "b64 = b64!, u32", "has_clusters", (7, 8)),
+    )
+
+
 class IsspacepOp(Instruction):
     """p = whether a generic address lies in a state space."""
 
@@ -126,6 +137,7 @@ class PrefetchOp(Instruction):
     forms = (
         Form("global.{L1|L2}", "[]"),
         Form("global.{L2::evict_last|L2::evict_normal}", "[]", "has_cache_policy", (7, 4)),
+        Form("tensormap", "[]", "has_bulk_copy", (8, 0)),
     )
 
 

@@ -157,6 +157,17 @@ class ParamOp(Instruction):
     )
 
 
+class ParamAddressOp(Instruction):
+    """The address of a kernel parameter by its position: ``ptx.param_address 3``.
+
+    An address in the parameter space; ``ptx.cvta param.u64`` makes a generic one of it.
+    """
+
+    name = "ptx.param_address"
+    opcode = "mov.b64"
+    forms = (Form("", "b64 = #0..4095"),)
+
+
 _DIMENSION = "{x|y|z}"
 
 

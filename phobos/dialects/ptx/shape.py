@@ -120,5 +120,9 @@ def _item_template(item: Item) -> str:
             return "{" + ", ".join(["%s"] * len(item.slots)) + "}"
         case ItemKind.ADDRESS:
             return "[%s]"
+        case ItemKind.TENSOR:
+            return "[%s, {" + ", ".join(["%s"] * (len(item.slots) - 1)) + "}]"
+        case ItemKind.SINK:
+            return "_"
         case _:
             return "%s"

@@ -10,6 +10,9 @@ A signature is written as in the PTX manual, destinations first::
     b32{n/2} = &b32{n/2}, b64!     wgmma: half of the N of the shape m64nNkK; `&` is tied, see below
     b32{..} = &b32{..}       wgmma.fence: any number of registers, which PTX does not name
     [shared], [global], #4|8|16    cp.async: addresses in fixed spaces, a literal of three values
+    #24..256/8               setmaxnreg: a literal of a range with steps
+    _ = [shared]             mbarrier.arrive: a destination that PTX wants named and nobody needs
+    [map]{2}                 cp.async.bulk.tensor: a tensor map and two coordinates, innermost first
 
 Register words: ``t t0 t1 ..`` a type of the suffix, ``w`` twice as wide as ``t``, ``m`` (``m0`` ..)
 like ``t`` but 8 and 16-bit types may sit in a wider register, ``n`` (``n0`` ..) the same for 8-bit
@@ -55,7 +58,11 @@ class ItemKind(Enum):
     REGISTER = "register"
     VECTOR = "vector"
     ADDRESS = "address"
+    TENSOR = "tensor"
+    """The address of a tensor map, and coordinates."""
     IMMEDIATE = "immediate"
+    SINK = "sink"
+    """A destination that is not kept."""
 
 
 @record
@@ -73,8 +80,9 @@ class Slot(Value):
 class Item(Value):
     """One operand of an instruction as it is written.
 
-    Registers, vectors and addresses have slots (an address has one, its base). An immediate has
-    the set of values it may take (None: any). A tied operand is in the registers of results, and
+    Registers, vectors and addresses have slots (an address has one, its base; a tensor that of its
+    map, which takes no offset, and those of its coordinates). An immediate has the set of values
+    it may take (None: any). A tied operand is in the registers of results, and
     ``is_written`` says whether PTX names the item at all.
     """
 
@@ -121,7 +129,9 @@ _LENGTHS = ("v2", "v4", "v8", "x1", "x2", "x4")
 _ITEM = re.compile(
     r"(?P<tied>&)?(?P<word>[a-z]\w*)(?P<only>!)?(?P<vector>\*|\{(?:\d+|n/\d|\.\.)\})?"
     r"|\[(?P<space>[a-z:]*)\]"
-    r"|#(?P<values>[-\d.|]*)"
+    r"|\[map\]\{(?P<coordinates>\d)\}"
+    r"|#(?P<values>[-\d.|/]*)"
+    r"|(?P<sink>_)"
 )
 
 _COLUMNS = re.compile(r"m\d+n(\d+)k\d+")
@@ -173,6 +183,11 @@ def _resolve_item(word: str, parts: tuple[str, ...], bar: bool, many: int) -> It
     assert match is not None, f"malformed signature item {word!r}"
     if match["values"] is not None:
         return Item(ItemKind.IMMEDIATE, values=_immediate_values(match["values"]))
+    if match["sink"]:
+        return Item(ItemKind.SINK)
+    if match["coordinates"] is not None:
+        coordinate = _register_slot("s32", parts)
+        return Item(ItemKind.TENSOR, (_MAP, *(coordinate,) * int(match["coordinates"])))
     if match["space"] is not None:
         return Item(ItemKind.ADDRESS, (_address_slot(match["space"] or _space_of(parts)),))
     slot = _register_slot(match["word"], parts)
@@ -207,8 +222,8 @@ def _immediate_values(text: str) -> range | tuple[int, ...] | None:
     if not text:
         return None
     if ".." in text:
-        low, high = text.split("..")
-        return range(int(low), int(high) + 1)
+        low, high, *step = map(int, re.split(r"\.\.|/", text))
+        return range(low, high + 1, *step)
     return tuple(map(int, text.split("|")))
 
 
@@ -244,6 +259,9 @@ def _register_slot(word: str, parts: tuple[str, ...]) -> Slot:
         return Slot((register,), literal)
     return Slot((B16, B32, B64), literal)
 
+
+_MAP = Slot((B64,), None)
+"""The slot of the generic address of a tensor map."""
 
 PREDICATE_SLOT = Slot((PRED,), None)
 """The slot of a guard."""

@@ -37,6 +37,34 @@ class BarrierOp(Instruction):
     )
 
 
+class BarrierClusterOp(Instruction):
+    """Barrier of all threads of a cluster, in two halves: arrive, and wait for all others.
+
+    What is before an arrival is seen behind the wait, unless the arrival is relaxed. ``aligned``
+    if all threads of a warp run it together.
+    """
+
+    name = "ptx.barrier.cluster"
+    effect = Effect.WRITE
+    forms = (
+        Form("{arrive|wait}.aligned?", "", "has_clusters", (7, 8)),
+        Form("arrive.{release|relaxed}.aligned?", "", "has_clusters", (8, 0)),
+        Form("wait.acquire.aligned?", "", "has_clusters", (8, 0)),
+    )
+
+
+class SetmaxnregOp(Instruction):
+    """Give registers of a warpgroup back to its block, or take more.
+
+    All its warps run it, ``inc`` waits until there are as many. Needs a kernel whose number of
+    registers is known: one with ``maxntid``.
+    """
+
+    name = "ptx.setmaxnreg"
+    effect = Effect.WRITE
+    forms = (Form("{inc|dec}.sync.aligned.u32", "#24..256/8", "has_setmaxnreg", (8, 0)),)
+
+
 class FenceOp(Instruction):
     """Order memory accesses; acq_rel is the cheaper kind."""
 
@@ -47,6 +75,7 @@ class FenceOp(Instruction):
         Form("{sc|acq_rel}.{cta|gpu|sys}", ""),
         Form("{sc|acq_rel}.cluster", "", "has_clusters", (7, 8)),
         Form("{acquire|release}.{cta|gpu|sys}", "", "has_one_way_fence", (8, 6)),
+        Form("mbarrier_init.release.cluster", "", "has_clusters", (8, 0)),
         Form("proxy.async", "", "has_bulk_copy", (8, 0)),
         Form("proxy.async.{global|shared::cta|shared::cluster}", "", "has_bulk_copy", (8, 0)),
     )

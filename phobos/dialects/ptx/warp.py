@@ -65,8 +65,14 @@ class ActivemaskOp(Instruction):
 
 
 class ElectOp(Instruction):
-    """Choose one lane of the member mask; the predicate is true in that lane only."""
+    """Choose one lane of the member mask; the predicate is true in that lane only.
+
+    A first result of two is the number of the lane.
+    """
 
     name = "ptx.elect"
     effect = Effect.CONVERGENT
-    forms = (Form("sync", "b32|pred = b32", "has_elect", (8, 0)),)
+    forms = (
+        Form("sync", "_|pred = b32", "has_elect", (8, 0)),
+        Form("sync", "b32|pred = b32", "has_elect", (8, 0)),
+    )

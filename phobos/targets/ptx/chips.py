@@ -49,6 +49,9 @@ class Chip:
     reserved_shared: int = 1024
     """Shared memory that the driver takes from each block for itself."""
 
+    prefers_cta_destination: bool = False
+    """Whether bulk copies to ``shared::cluster`` are slow: ptxas puts a check around each."""
+
     has_cp_async: bool = False
     """cp.async: copies from global to shared memory that run beside the threads."""
     has_mbarrier: bool = False
@@ -93,6 +96,10 @@ class Chip:
     """elect.sync."""
     has_bulk_copy: bool = False
     """Bulk and tensor copies (TMA)."""
+    has_multicast: bool = False
+    """Bulk copies to several blocks of a cluster at once, by the hardware."""
+    has_setmaxnreg: bool = False
+    """setmaxnreg: registers that move between the warpgroups of a block."""
     has_one_way_fence: bool = False
     """fence.acquire and fence.release by themselves."""
     has_double_mma_m16: bool = False
@@ -122,6 +129,14 @@ class Chip:
     def capabilities(self) -> frozenset[str]:
         """The names of the capabilities that the chip has."""
         return frozenset(name for name in CAPABILITIES if getattr(self, name))
+
+    @property
+    def bulk_destination(self) -> str:
+        """How bulk copies spell a destination in the shared memory of their own block.
+
+        ``shared::cta`` needs a newer version of PTX, so it is left to the chips that profit.
+        """
+        return "shared::cta" if self.prefers_cta_destination else "shared::cluster"
 
     def has(self, capability: str | None) -> bool:
         """Whether the chip has a capability given by name; every chip has None."""
@@ -217,7 +232,14 @@ _ROWS = (
         **_ADA,
     ),
     _SM_90,
-    replace(_SM_90, name="sm_90a", ptx_floor=(8, 0), has_wgmma=True),
+    replace(
+        _SM_90,
+        name="sm_90a",
+        ptx_floor=(8, 0),
+        has_multicast=True,
+        has_setmaxnreg=True,
+        has_wgmma=True,
+    ),
     Chip(
         name="sm_120",
         ptx_floor=(8, 7),
@@ -226,6 +248,7 @@ _ROWS = (
         max_blocks_per_sm=24,
         shared_per_sm=100 * _KIB,
         max_dynamic_shared=99 * _KIB,
+        prefers_cta_destination=True,
         **_BLACKWELL,
     ),
 )

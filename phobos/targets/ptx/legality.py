@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from phobos.dialects.ptx.attributes import Parameter
 from phobos.dialects.ptx.forms import OLDEST, Form, Version
 from phobos.dialects.ptx.matrix import MMA_SHAPES, MmaShape
@@ -39,6 +41,11 @@ def format_version(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def parameter_bytes(parameter: Parameter) -> int:
-    """Bytes that a kernel parameter takes."""
-    return int(parameter.type.lstrip("busf")) // 8 * (parameter.count or 1)
+def parameter_bytes(parameters: Sequence[Parameter]) -> int:
+    """Bytes that the parameters of a kernel take, each at a multiple of its alignment."""
+    end = 0
+    for parameter in parameters:
+        element = int(parameter.type.lstrip("busf")) // 8
+        align = max(element, parameter.align or 1)
+        end = -(-end // align) * align + element * (parameter.count or 1)
+    return end

@@ -21,7 +21,7 @@ from phobos.dialects.ptx.control import BraOp, CondBraOp, ExitOp, RetOp
 from phobos.dialects.ptx.forms import OLDEST, Version
 from phobos.dialects.ptx.instruction import Instruction
 from phobos.dialects.ptx.module import EntryOp, PtxModuleOp, SharedOp
-from phobos.dialects.ptx.moves import ImmOp, ParamOp, SymbolOp
+from phobos.dialects.ptx.moves import ImmOp, ParamAddressOp, ParamOp, SymbolOp
 from phobos.dialects.ptx.shape import OFFSET_NAMES, Shape
 from phobos.dialects.ptx.signatures import ItemKind, Literal
 from phobos.dialects.ptx.types import B64, REGISTER_TYPES, RegisterType
@@ -189,7 +189,7 @@ class _EntryPrinter:
         constants = [f"\t{line}" for line in self.names.definitions()]
         registers = [f"\t{line}" for line in self.names.declarations()]
         head = [*_header(self.entry), "{", *registers]
-        if sum(map(parameter_bytes, self.entry.parameters)) > MAX_OLD_PARAMETER_BYTES:
+        if parameter_bytes(self.entry.parameters) > MAX_OLD_PARAMETER_BYTES:
             self.needed_version = max(self.needed_version, MORE_PARAMETERS)
         return "\n".join([*head, "", *constants, *body, "}"])
 
@@ -396,12 +396,13 @@ class _EntryPrinter:
         return ("!" if op.negate_guard else "") + self.names.register(guard)
 
     def _immediate(self, op: Instruction, value: int) -> str:
-        if not isinstance(op, ParamOp):
+        if not isinstance(op, ParamOp | ParamAddressOp):
             return str(value)
         parameters = self.entry.parameters
         if value >= len(parameters):
             raise error_at(op, f"there is no parameter {value}; there are {len(parameters)}")
-        return f"[{parameters[value].name}]"
+        name = parameters[value].name
+        return f"[{name}]" if isinstance(op, ParamOp) else name
 
 
 def _common_copies(

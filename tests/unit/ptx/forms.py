@@ -45,7 +45,7 @@ class FormModule:
 
     def __init__(self, chip: str, chosen: Iterable[Spelling]) -> None:
         parameters = [ptx.Parameter(f"p{i}", kind) for i, kind in enumerate(("u64", "u32", "u16"))]
-        self.entry = ptx.EntryOp.make("forms", parameters)
+        self.entry = ptx.EntryOp.make("forms", parameters, maxntid=(128,))
         self.builder = ptx.InstructionBuilder(self.entry.body)
         wide = self.builder.param(0, "u64")
         word = self.builder.param(1, "u32")

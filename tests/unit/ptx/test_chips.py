@@ -24,10 +24,11 @@ def test_a_newer_chip_lacks_nothing_that_an_older_one_has():
         assert older.capabilities <= newer.capabilities, newer.name
 
 
-def test_sm_90a_is_sm_90_with_wgmma():
+def test_sm_90a_is_sm_90_with_what_needs_the_letter():
     plain, exact = chip("sm_90"), chip("sm_90a")
-    assert exact.capabilities - plain.capabilities == {"has_wgmma"}
-    same = replace(exact, name="sm_90", ptx_floor=plain.ptx_floor, has_wgmma=False)
+    more = exact.capabilities - plain.capabilities
+    assert more == {"has_wgmma", "has_multicast", "has_setmaxnreg"}
+    same = replace(exact, name="sm_90", ptx_floor=plain.ptx_floor, **dict.fromkeys(more, False))
     assert same == plain
 
 
@@ -50,6 +51,12 @@ def test_limits_agree_with_each_other(record):
     assert record.max_threads_per_sm % WARP_LANES == 0
     assert record.max_threads_per_sm * 32 <= REGISTER_FILE
     assert record.has(None)
+
+
+def test_bulk_copies_print_no_newer_version_than_the_chip_does_by_default():
+    destinations = {record.name: record.bulk_destination for record in CHIPS.values()}
+    assert destinations.pop("sm_120") == "shared::cta"
+    assert set(destinations.values()) == {"shared::cluster"}
 
 
 def test_versions_that_drivers_of_the_chips_time_take():
