@@ -53,6 +53,10 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add("--chip", metavar="CHIP", help="the chip to compile for, such as sm_80")
     add("--assertions", action="store_true", help="keep the program's `assert` and `print`")
+    add(
+        "--no-tensor-maps", action="store_true",
+        help="compile for copies without tensor maps, which kernels take where the chip has them",
+    )  # fmt: skip
     add("--seed", type=int, default=0, help="of the random numbers (default 0)")
     add(
         "--check", type=_checks, metavar="CHECK[,...]",
@@ -92,13 +96,19 @@ def main(args: Sequence[str] | None = None) -> int:
     given = parser.parse_args(args)
     if given.seed < 0:
         parser.error("argument --seed: it cannot be negative")
-    if given.file.endswith(".ptx") and (given.constants or given.chip or given.assertions):
+    if given.file.endswith(".ptx") and _compiles(given):
         parser.error(
-            "--set, --chip and --assertions need the .ph program; the .ptx file is compiled already"
+            "--set, --chip, --assertions and --no-tensor-maps need the .ph program; "
+            "the .ptx file is compiled already"
         )
     _check_emulation(parser, given)
     reporter = Reporter(as_json=given.diagnostics == "json", debug=given.debug)
     return reporter.guard(lambda: _run(given))
+
+
+def _compiles(given: argparse.Namespace) -> bool:
+    """Whether an option says how to compile."""
+    return bool(given.constants or given.chip or given.assertions or given.no_tensor_maps)
 
 
 def _checks(text: str) -> tuple[str, ...]:
@@ -168,7 +178,7 @@ def _module(given: argparse.Namespace) -> Module:
         kernel=given.kernel,
         assertions=given.assertions,
     )
-    return compile_module(text, name, options)
+    return compile_module(text, name, options, tensor_maps=False if given.no_tensor_maps else None)
 
 
 if __name__ == "__main__":

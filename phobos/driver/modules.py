@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,9 +13,13 @@ from phobos.driver.cached import compile_cached
 from phobos.driver.options import CompileOptions, make_options
 from phobos.driver.sources import read_source
 from phobos.runtime.arrays import type_phrase
+from phobos.runtime.cache import OFF
 from phobos.runtime.module import Module, Variant
 from phobos.runtime.multiples import Multiples
+from phobos.targets.ptx.chips import chip
 from phobos.targets.ptx.contract import Contract
+
+TENSOR_MAPS_VARIABLE = "PHOBOS_TENSOR_MAPS"
 
 TEXT_NAME = "<string>"
 """What a source that is passed as text is called in diagnostics."""
@@ -32,7 +37,7 @@ def compile(
     check_bounds: bool = False,
     assertions: bool = False,
     line_info: bool = False,
-    tensor_maps: bool = False,
+    tensor_maps: bool | None = None,
     name: str | None = None,
     cache: bool = True,
 ) -> Module:
@@ -49,7 +54,9 @@ def compile(
         check_bounds: make an access outside its tensor trap.
         assertions: keep `assert` and `print`.
         line_info: name source lines in the PTX, for profilers and debuggers.
-        tensor_maps: let kernels take tensor maps, on chips that copy by them.
+        tensor_maps: whether kernels may take tensor maps on chips that copy by them. By default
+            those that are launched through the module may, unless PHOBOS_TENSOR_MAPS is 0, and
+            `.ptx` has none; True is about `.ptx` too.
         name: what to call the source in diagnostics.
         cache: whether the kernel cache on disk may be used.
 
@@ -71,11 +78,13 @@ def compile(
         check_bounds=check_bounds,
         assertions=assertions,
         line_info=line_info,
-        tensor_maps=tensor_maps,
+        tensor_maps=bool(tensor_maps),
     )
     default_name = str(source) if isinstance(source, Path) else TEXT_NAME
     with listening() as listener:
-        module = compile_module(text, name or default_name, options, cache=cache)
+        module = compile_module(
+            text, name or default_name, options, tensor_maps=tensor_maps, cache=cache
+        )
     for one in listener.diagnostics:
         warnings.warn(render(one, listener.sources), PhobosWarning, stacklevel=2)
     return module
@@ -95,15 +104,35 @@ def _text_of(source: str | Path) -> str:
     return source
 
 
-def compile_module(text: str, name: str, options: CompileOptions, *, cache: bool = True) -> Module:
+def compile_module(
+    text: str,
+    name: str,
+    options: CompileOptions,
+    *,
+    tensor_maps: bool | None = None,
+    cache: bool = True,
+) -> Module:
     """The module of a source, compiled with these options; see `compile`."""
     compiler = _Compiler(text, name, options, cache)
     multiples = Multiples(options.extent_multiple, options.extent_multiples)
-    variant = Variant(multiples, options.index_bits, options.line_info)
+    variant = Variant(multiples, options.index_bits, options.line_info, options.tensor_maps)
     ptx, contract = compiler.compile(variant)
     sources = SourceMap()
     sources.add(name, text)
-    return Module(ptx, contract, variant=variant, compile=compiler.compile, sources=sources)
+    return Module(
+        ptx,
+        contract,
+        variant=variant,
+        compile=compiler.compile,
+        tensor_maps=_launches_by_maps(options.chip) if tensor_maps is None else tensor_maps,
+        sources=sources,
+    )
+
+
+def _launches_by_maps(chip_name: str) -> bool:
+    """Whether launches use tensor maps where nobody has said so."""
+    switch = os.environ.get(TENSOR_MAPS_VARIABLE, "").lower()
+    return chip(chip_name).has_bulk_copy and switch not in OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,5 +151,6 @@ class _Compiler:
             extent_multiples=variant.multiples.named,
             index_bits=variant.index_bits,
             line_info=variant.line_info,
+            tensor_maps=variant.tensor_maps,
         )
         return compile_cached(self.text, self.name, options, cache=self.cache)

@@ -268,7 +268,7 @@ class Kernel(Value):
     tensor_maps: tuple[TensorMap, ...] = ()
     """What a launch passes behind the parameters."""
     cluster: Cluster = NO_CLUSTER
-    """CTAs along x, y and z that share copies."""
+    """CTAs of a cluster along x, y and z."""
 
 
 @record

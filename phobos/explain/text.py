@@ -59,7 +59,7 @@ def _kernel(kernel: Kernel) -> Iterator[str]:
     yield from _section(_shared_title(kernel.shared), map(_shared, kernel.shared.tiles))
     yield from _section("products of tiles", map(_contraction, kernel.contractions))
     yield from _section("memory accesses", map(_access, kernel.accesses))
-    yield from _section("tensor maps", _tensor_maps(kernel))
+    yield from _section("at launch", _launch(kernel))
     yield from _section("masks", _masks(kernel.masks))
     yield from _section("threads", _threads(kernel))
     yield from _section("registers", _registers(kernel))
@@ -229,12 +229,12 @@ def _coalesced(one: Coalesced) -> str:
     return f"a warp: {one.words}; {one.sectors} sectors where {one.ideal} would hold the data"
 
 
-def _tensor_maps(kernel: Kernel) -> Iterator[Item]:
+def _launch(kernel: Kernel) -> Iterator[Item]:
     for one in kernel.tensor_maps:
-        yield (f"{one}; a launch passes it behind the parameters",)
+        yield (f"a tensor map behind the parameters, of {one}",)
     if kernel.cluster != NO_CLUSTER:
         shape = " x ".join(map(str, kernel.cluster))
-        yield (f"clusters of {shape} CTAs share copies, where these divide the grid",)
+        yield (f"clusters of {shape} CTAs, of which the grid must be a multiple",)
 
 
 def _masks(masks: Iterable[Mask]) -> Iterator[Item]:

@@ -26,7 +26,8 @@ from phobos.targets.ptx.contract import Contract, from_json
 
 FOLDER_VARIABLE = "PHOBOS_CACHE_DIR"
 SWITCH_VARIABLE = "PHOBOS_CACHE"
-_OFF = frozenset({"0", "off", "no", "false"})
+OFF = frozenset({"0", "off", "no", "false"})
+"""The values of a switch in the environment, in lower case, that turn it off."""
 
 Compiled = tuple[str, Contract]
 """A PTX text and its contract."""
@@ -80,7 +81,7 @@ class KernelCache:
 
 def default_cache() -> KernelCache | None:
     """The cache that the environment names, or None if it is turned off."""
-    if os.environ.get(SWITCH_VARIABLE, "").lower() in _OFF:
+    if os.environ.get(SWITCH_VARIABLE, "").lower() in OFF:
         return None
     folder = os.environ.get(FOLDER_VARIABLE)
     return KernelCache(Path(folder) if folder else _user_folder() / "phobos" / "kernels")

@@ -12,12 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from phobos.diagnostics import Note, PhobosError
 from phobos.runtime.abi import descriptor_slots, scalar_slot
+from phobos.runtime.cuda_tensor_maps import MAP_WORDS, MapEncoder, MapEncoders
 from phobos.runtime.device import BoundTensor, Device, Launch, Program, Timing
 from phobos.targets.ptx.chips import chip, newest_chip_for
+from phobos.targets.ptx.contract import MAP_ALIGNMENT, MAP_BYTES, NO_CLUSTER, Cluster
 
 if TYPE_CHECKING:
     from phobos.runtime.arrays import ArrayView
@@ -75,18 +78,33 @@ def _error(status: Any, name: str) -> CudaError:
 
 
 class ArgumentBuffer:
-    """The arguments of a launch in memory: 8-byte slots, and the pointers to them.
+    """The arguments of a launch in memory, and the pointers to them.
 
-    `slots` may be changed between launches; `address` is what cuLaunchKernel takes.
+    `slots` has one of 8 bytes for each argument, and behind them room for tensor maps. It may be
+    changed between launches; `address` is what cuLaunchKernel takes.
     """
 
-    __slots__ = ("_pointers", "address", "slots")
+    __slots__ = ("_map_start", "_mapped", "_pointers", "address", "slots")
 
-    def __init__(self, slots: Sequence[int]) -> None:
+    def __init__(self, slots: Sequence[int], maps: int = 0) -> None:
+        count = len(slots)
         self.slots = array("Q", slots)
+        if maps:
+            self.slots.extend([0] * (MAP_WORDS * maps + MAP_ALIGNMENT // 8 - 1))
         first = self.slots.buffer_info()[0]
-        self._pointers = array("Q", range(first, first + 8 * len(slots), 8))
+        self._map_start = count + -(first // 8 + count) % (MAP_ALIGNMENT // 8)
+        self._mapped = [0] * maps
+        self._pointers = array("Q", range(first, first + 8 * count, 8))
+        start = first + 8 * self._map_start
+        self._pointers.extend(range(start, start + MAP_BYTES * maps, MAP_BYTES))
         self.address = self._pointers.buffer_info()[0]
+
+    def map(self, place: int, encoder: MapEncoder, address: int) -> None:
+        """Let the tensor map at a place be that of an array; `encoder` is the same each time."""
+        if self._mapped[place] != address:
+            start = self._map_start + MAP_WORDS * place
+            self.slots[start : start + MAP_WORDS] = encoder.words(address)
+            self._mapped[place] = address
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +180,7 @@ class CudaDevice(Device):
         self.max_shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self._primary: Any = None
         self._functions: dict[tuple[int, str, str], Any] = {}
+        self._encoders = MapEncoders(driver, _call)
 
     def describe(self) -> str:
         """The GPU's name and compute capability."""
@@ -192,8 +211,13 @@ class CudaDevice(Device):
             )
 
     def resident_ctas(self, program: Program) -> int:
-        """CTAs a multiprocessor holds times multiprocessors; PhobosError if none fits."""
+        """CTAs a multiprocessor holds times multiprocessors; PhobosError if none fits.
+
+        Where CTAs form clusters, as many as there are in the clusters that the GPU holds.
+        """
         kernel = program.kernel
+        if kernel.cluster != NO_CLUSTER:
+            return self._resident_clusters(program) * prod(kernel.cluster)
         with self._activated():
             per_multiprocessor = _call(
                 self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor,
@@ -204,6 +228,17 @@ class CudaDevice(Device):
         if per_multiprocessor < 1:
             raise PhobosError.at(None, f"not one CTA of `{kernel.name}` fits on this GPU")
         return per_multiprocessor * self.multiprocessors
+
+    def _resident_clusters(self, program: Program) -> int:
+        kernel = program.kernel
+        config = _cluster_configuration(self.driver, kernel.cluster)
+        config.blockDimX, config.blockDimY, config.blockDimZ = kernel.threads, 1, 1
+        config.sharedMemBytes = kernel.dynamic_shared_bytes
+        with self._activated():
+            count = _call(self.driver.cuOccupancyMaxActiveClusters, self._function(program), config)
+        if count < 1:
+            raise PhobosError.at(None, f"not one cluster of `{kernel.name}` fits on this GPU")
+        return count
 
     def launch(self, launch: Launch) -> None:
         """Queue a kernel; with NumPy arrays among its arguments, wait and copy them back."""
@@ -242,6 +277,17 @@ class CudaDevice(Device):
             int(_call(self.driver.cuCtxGetCurrent)),
             self._function(launch.program),
             (*launch.grid, kernel.threads, 1, 1, kernel.dynamic_shared_bytes),
+        )
+
+    def encoders(self, launch: Launch) -> tuple[tuple[int, MapEncoder], ...]:
+        """For each tensor map of a launch: the tensor, by its place among all, and the encoder."""
+        bound = {tensor.parameter.name: place for place, tensor in enumerate(launch.tensors)}
+        return tuple(
+            (
+                bound[one.tensor],
+                self._encoders.of(one, launch.tensors[bound[one.tensor]].view.shape),
+            )
+            for one in launch.program.kernel.tensor_maps
         )
 
     def is_current(self) -> bool:
@@ -320,7 +366,7 @@ class CudaDevice(Device):
                 pointers[address] = _call(self.driver.cuMemAlloc, host.nbytes)
                 _call(self.driver.cuMemcpyHtoD, pointers[address], address, host.nbytes)
             copies = {address: int(pointer) for address, pointer in pointers.items()}
-            yield ArgumentBuffer(argument_slots(launch, copies))
+            yield self._arguments(launch, copies)
             if staged:
                 self._finish(launch, self.driver.cuStreamSynchronize, launch.stream or 0)
             for address, (host, is_written) in staged.items():
@@ -329,6 +375,14 @@ class CudaDevice(Device):
         finally:
             for pointer in pointers.values():
                 self.driver.cuMemFree(pointer)
+
+    def _arguments(self, launch: Launch, copies: dict[int, int]) -> ArgumentBuffer:
+        maps = self.encoders(launch)
+        arguments = ArgumentBuffer(argument_slots(launch, copies), len(maps))
+        for place, (tensor, encoder) in enumerate(maps):
+            pointer = launch.tensors[tensor].view.pointer
+            arguments.map(place, encoder, copies.get(pointer, pointer))
+        return arguments
 
     def _wait_for_producers(self, launch: Launch) -> None:
         """Order the stream behind the streams that the arrays were last written on."""
@@ -391,6 +445,21 @@ def argument_slots(launch: Launch, copies: dict[int, int]) -> list[int]:
         else:
             slots.append(scalar_slot(argument.parameter.type, argument.value))
     return slots
+
+
+def _cluster_configuration(driver: Any, cluster: Cluster) -> Any:
+    """A launch configuration of one cluster."""
+    value = driver.CUlaunchAttributeValue()
+    shape = value.clusterDim
+    shape.x, shape.y, shape.z = cluster
+    value.clusterDim = shape
+    attribute = driver.CUlaunchAttribute()
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    attribute.value = value
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = cluster
+    config.attrs, config.numAttrs = [attribute], 1
+    return config
 
 
 def _load_error(program: Program, error: CudaError, log: str) -> PhobosError:

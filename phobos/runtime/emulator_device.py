@@ -74,6 +74,7 @@ def emulator_arguments(launch: Launch) -> list[Any]:
     """The entry's arguments as the emulator takes them: arrays for pointers, NumPy scalars."""
     import numpy as np
 
+    from phobos.emulator import TensorMapArgument
     from phobos.runtime.abi import descriptor_slots
 
     index = np.dtype(f"uint{launch.program.index_bits}").type
@@ -88,5 +89,21 @@ def emulator_arguments(launch: Launch) -> list[Any]:
         view = argument.view
         fields = descriptor_slots(0, view.shape)[2:]
         values += [view.host, view.host, *map(index, fields)]
+    arrays = {tensor.parameter.name: tensor.view.host for tensor in launch.tensors}
+    values += [
+        TensorMapArgument(_row_major(arrays[one.tensor]), one.type, one.box, one.swizzle)
+        for one in launch.program.kernel.tensor_maps
+    ]
     assert len(values) == len(entry_arguments(launch.program.kernel, launch.program.index_bits))
     return values
+
+
+def _row_major(array: Any) -> Any:
+    """A dense array with row-major strides along axes of one element, too, where NumPy has any."""
+    import numpy as np
+
+    from phobos.runtime.abi import row_major_strides
+
+    strides = [stride * array.itemsize for stride in row_major_strides(array.shape)]
+    is_writable = array.flags.writeable
+    return np.lib.stride_tricks.as_strided(array, strides=strides, writeable=is_writable)

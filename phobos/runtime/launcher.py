@@ -9,8 +9,17 @@ from typing import Any, Protocol
 
 from phobos.diagnostics import PhobosError
 from phobos.runtime.binding import Binding, bind
-from phobos.runtime.device import Device, Grid, Launch, Program, check_grid, choose_device
+from phobos.runtime.device import (
+    BoundTensor,
+    Device,
+    Grid,
+    Launch,
+    Program,
+    check_grid,
+    choose_device,
+)
 from phobos.runtime.expressions import evaluate
+from phobos.runtime.tensor_maps import map_fault
 from phobos.targets.ptx.contract import KernelContract
 
 GridArgument = int | Sequence[int] | None
@@ -20,12 +29,19 @@ class ProgramSource(Protocol):
     """Gives the variant of a kernel that fits a launch."""
 
     def program(
-        self, kernel: str, extents: Mapping[str, int], index_bits: int, *, line_info: bool
+        self,
+        kernel: str,
+        extents: Mapping[str, int],
+        index_bits: int,
+        *,
+        line_info: bool,
+        map_fault: str | None = None,
     ) -> Program:
         """The kernel, compiled so that these extents and this index width are right.
 
         `extents` has the value of every dim that the launch decides. `line_info` asks for source
-        lines in the PTX, as far as they can be had. Raises PhobosError if there is no such variant.
+        lines in the PTX, as far as they can be had. `map_fault` says why the kernel must take no
+        tensor maps. Raises PhobosError if there is no such variant.
         """
         ...
 
@@ -47,18 +63,25 @@ def prepare(
     handle = stream_handle(stream, (*args, *named.values()))
     binding = bind(kernel, args, named, handle)
     chosen = choose_device(device, binding.views)
-    program = source.program(
-        kernel.name,
-        binding.extents,
-        binding.index_bits,
-        line_info=chosen.wants_line_info,
-    )
+    program = _program(source, binding, line_info=chosen.wants_line_info)
     chosen.check(program, binding.views)
     size = _grid(program, binding, grid, chosen)
     if 0 in size:
         return chosen, None
     check_grid(size)
+    _check_clusters(program.kernel, size)
     return chosen, Launch(program, binding.arguments, size, handle)
+
+
+def _program(source: ProgramSource, binding: Binding, *, line_info: bool) -> Program:
+    """The variant for a launch; it takes tensor maps only if all its arrays can have them."""
+    name, bits = binding.kernel.name, binding.index_bits
+    program = source.program(name, binding.extents, bits, line_info=line_info)
+    tensors = [one for one in binding.arguments if isinstance(one, BoundTensor)]
+    fault = map_fault(program.kernel, tensors)
+    if fault is None:
+        return program
+    return source.program(name, binding.extents, bits, line_info=line_info, map_fault=fault)
 
 
 def _grid(program: Program, binding: Binding, grid: GridArgument, device: Device) -> Grid:
@@ -93,6 +116,17 @@ def default_grid(kernel: KernelContract, names: Mapping[str, int]) -> Grid:
                 None, f"the grid of `{kernel.name}` along {axis} comes out negative: {extent}"
             )
     return x, y, z
+
+
+def _check_clusters(kernel: KernelContract, grid: Grid) -> None:
+    """Refuse a grid that does not consist of whole clusters."""
+    for axis, extent, clustered in zip("xyz", grid, kernel.cluster, strict=True):
+        if extent % clustered:
+            raise PhobosError.at(
+                None,
+                f"`{kernel.name}` runs in clusters of {clustered} CTAs along {axis}, and a grid of "
+                f"{extent} CTAs there is no multiple of that",
+            )
 
 
 def explicit_grid(grid: int | Sequence[int]) -> Grid:

@@ -29,6 +29,7 @@ class Variant:
     multiples: Multiples
     index_bits: int | None
     line_info: bool
+    tensor_maps: bool = False
 
 
 Compile = Callable[[Variant], tuple[str, Contract]]
@@ -44,7 +45,8 @@ class Module:
         sources: the text of the source, for the excerpts of what a launch reports.
 
     A launch may use another variant of the same source, compiled for the extents of the arrays
-    that it gets (see `phobos.compile`). A module that was made from files has the one variant.
+    that it gets (see `phobos.compile`), and with `tensor_maps` such that may take those. A module
+    that was made from files has the one variant.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Module:
         *,
         variant: Variant | None = None,
         compile: Compile | None = None,
+        tensor_maps: bool = False,
         sources: SourceMap | None = None,
     ) -> None:
         self.ptx = ptx
@@ -61,6 +64,7 @@ class Module:
         self.sources = sources
         self._variant = variant
         self._compile = compile
+        self._tensor_maps = tensor_maps
         self._kernels: dict[str, Kernel] = {}
         self._variants: dict[Variant, tuple[str, Contract]] = {}
         if variant is not None:
@@ -103,17 +107,29 @@ class Module:
         return {name: self[name] for name in self}
 
     def program(
-        self, kernel: str, extents: Mapping[str, int], index_bits: int, *, line_info: bool
+        self,
+        kernel: str,
+        extents: Mapping[str, int],
+        index_bits: int,
+        *,
+        line_info: bool,
+        map_fault: str | None = None,
     ) -> Program:
         """The variant of a kernel that is right for these extents (`ProgramSource`)."""
         if self._compile is None or self._variant is None:
             self._check_fixed(kernel, extents, index_bits)
+            _check_no_fault(kernel, map_fault)
             return _program(self.ptx, self.contract, kernel)
         wanted = self._variant.index_bits
         if wanted is None and index_bits > self.contract.index_bits:
             wanted = index_bits
         multiples = multiples_of(self.contract.kernel(kernel), extents)
-        variant = Variant(multiples, wanted, line_info or self._variant.line_info)
+        variant = Variant(
+            multiples,
+            wanted,
+            line_info or self._variant.line_info,
+            tensor_maps=self._tensor_maps and map_fault is None,
+        )
         if variant not in self._variants:
             self._variants[variant] = self._compile(variant)
         ptx, contract = self._variants[variant]
@@ -146,6 +162,16 @@ class Module:
                     f"{gcd(extent, MAX_EXTENT_MULTIPLE)}",
                 )
         _check_index(self.contract, kernel, index_bits)
+
+
+def _check_no_fault(kernel: str, map_fault: str | None) -> None:
+    if map_fault is not None:
+        raise PhobosError.at(
+            None,
+            f"`{kernel}` was compiled to copy by tensor maps, and an array passed cannot have one: "
+            f"{map_fault}",
+            help="compile it without --tensor-maps",
+        )
 
 
 def _check_index(contract: Contract, kernel: str, index_bits: int) -> None:

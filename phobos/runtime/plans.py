@@ -19,13 +19,12 @@ from phobos.runtime.binding import ALIGNMENT, scalar_value
 from phobos.runtime.cuda_device import (
     ArgumentBuffer,
     CudaDevice,
-    PreparedKernel,
     argument_slots,
 )
 from phobos.runtime.device import BoundTensor, Device, Launch
 from phobos.runtime.expressions import names_in
 from phobos.runtime.launcher import GridArgument, stream_handle
-from phobos.targets.ptx.contract import KernelContract, ScalarParameter
+from phobos.targets.ptx.contract import KernelContract, ScalarParameter, TensorParameter
 
 MAX_PLANS = 256
 """Plans kept for a kernel; beyond that they are all forgotten and made anew."""
@@ -78,10 +77,11 @@ class _Plan:
     it back are single steps for the interpreter.
     """
 
-    __slots__ = ("_buffers", "_pointer_slots", "_scalar_slots", "_slots", "prepared")
+    __slots__ = ("_buffers", "_maps", "_pointer_slots", "_scalar_slots", "_slots", "prepared")
 
-    def __init__(self, launch: Launch, prepared: PreparedKernel) -> None:
-        self.prepared = prepared
+    def __init__(self, launch: Launch, device: CudaDevice) -> None:
+        self.prepared = device.prepared(launch)
+        self._maps = device.encoders(launch)
         self._slots = tuple(argument_slots(launch, {}))
         self._buffers: list[ArgumentBuffer] = []
         pointer_slots: list[int] = []
@@ -101,13 +101,15 @@ class _Plan:
         try:
             buffer = self._buffers.pop()
         except IndexError:
-            buffer = ArgumentBuffer(self._slots)
+            buffer = ArgumentBuffer(self._slots, len(self._maps))
         slots = buffer.slots
         for place, pointer in zip(self._pointer_slots, pointers, strict=True):
             slots[place] = slots[place + 1] = pointer
         for position, place, parameter in self._scalar_slots:
             value = scalar_value(parameter, args[position])
             slots[place] = scalar_slot(parameter.type, value)
+        for place, (tensor, encoder) in enumerate(self._maps):
+            buffer.map(place, encoder, pointers[tensor])
         self.prepared.enqueue(buffer, stream)
         self._buffers.append(buffer)
 
@@ -117,6 +119,9 @@ class PlanCache:
 
     def __init__(self, kernel: KernelContract) -> None:
         self._parameters = kernel.parameters
+        self._tensors = tuple(
+            i for i, p in enumerate(kernel.parameters) if isinstance(p, TensorParameter)
+        )
         # A scalar that the grid depends on is part of what a plan is made for.
         named = {name for text in kernel.grid or () for name in names_in(text)}
         self._fixed = tuple(i for i, p in enumerate(kernel.parameters) if p.name in named)
@@ -156,7 +161,7 @@ class PlanCache:
             return
         if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
-        self._plans[read[0]] = _Plan(launch, chosen.prepared(launch))
+        self._plans[read[0]] = _Plan(launch, chosen)
 
     def _read(
         self, args: Sequence[Any], grid: GridArgument, device: str | Device
@@ -181,10 +186,15 @@ class PlanCache:
         return tuple(key), pointers
 
     def _form_of(self, kinds: tuple[type, ...]) -> _Form | None:
-        """How to read arguments of these types; None if they are not all of one framework."""
+        """How to read arguments of these types; None if they are not all of one framework.
+
+        A scalar that is passed as a tensor has to be copied from the GPU, which no plan does.
+        """
         if len(kinds) != len(self._parameters):
             return None
         readers = {position: _reader(kind) for position, kind in enumerate(kinds)}
         arrays = tuple(position for position, reader in readers.items() if reader is not None)
+        if arrays != self._tensors:
+            return None
         known = {reader for reader in readers.values() if reader is not None}
         return _Form(known.pop(), arrays) if len(known) == 1 else None

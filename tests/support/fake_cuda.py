@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from enum import IntEnum
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -58,6 +59,13 @@ class CUpointer_attribute(IntEnum):
 Slots = list[int]
 
 
+class Names:
+    """An enum whose members are their own names."""
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
 class FakeCuda:
     """One GPU of compute capability 9.0 with 4 multiprocessors."""
 
@@ -67,6 +75,9 @@ class FakeCuda:
     CUfunction_attribute = CUfunction_attribute
     CUevent_flags = CUevent_flags
     CUpointer_attribute = CUpointer_attribute
+    CUtensorMapDataType = CUtensorMapSwizzle = CUtensorMapInterleave = Names()
+    CUtensorMapL2promotion = CUtensorMapFloatOOBfill = Names()
+    cuuint32_t = cuuint64_t = int
 
     def __init__(self, kernel: Callable[[Slots], None] | None = None) -> None:
         self.kernel = kernel
@@ -77,6 +88,8 @@ class FakeCuda:
         self.load_log = b""
         self.wait_result = CUresult.CUDA_SUCCESS
         self.loads = 0
+        self.maps: list[list[list[int]]] = []
+        """The words of the tensor maps of each launch."""
         attributes = (9, 0, 4, 232448)
         self.attributes: dict[CUdevice_attribute, int] = dict(
             zip(CUdevice_attribute, attributes, strict=True)
@@ -187,8 +200,16 @@ class FakeCuda:
         count = len(self.slot_names)
         addresses = (ctypes.c_uint64 * count).from_address(pointers)
         slots = [ctypes.c_uint64.from_address(address).value for address in addresses]
+        maps = (ctypes.c_uint64 * self.map_count).from_address(pointers + 8 * count)
+        self.maps.append([list((ctypes.c_uint64 * 16).from_address(address)) for address in maps])
         if self.kernel is not None:
             self.kernel(slots)
         return ()
 
+    def do_cuTensorMapEncodeTiled(self, *arguments: Any) -> tuple[SimpleNamespace]:
+        """A map that says the address, and counts up from there."""
+        return (SimpleNamespace(opaque=[arguments[2] + place for place in range(16)]),)
+
     slot_names: tuple[str, ...] = ()
+    map_count = 0
+    """Tensor maps behind the slots of a launch."""

@@ -60,8 +60,8 @@ MAX_BOX_EXTENT = 256
 MAP_UNIT = 16
 """Bytes that a row of a tensor map's box is a multiple of."""
 
-MAX_CLUSTER = 16
-"""CTAs of a cluster; with more than 8 a launch must ask for a size that is not portable."""
+MAX_CLUSTER = 8
+"""CTAs of a cluster that every GPU with clusters takes."""
 
 
 class Access(StrEnum):
@@ -208,8 +208,8 @@ class KernelContract(Value):
     of dims, constants and integer scalars (see `phobos.runtime.expressions`), or is None where
     the launch must name one. `aligned` maps a dim to the number its extent must be a multiple of.
     `tensor_maps` are further arguments, in this order behind those of `parameters`. `cluster` is
-    how many CTAs along x, y and z share copies: a launch makes clusters of that many if they
-    divide its grid, and none otherwise; the kernel works with both.
+    how many CTAs along x, y and z form a cluster, which the PTX demands: the grid of a launch must
+    be a multiple of it along each axis.
     """
 
     name: str

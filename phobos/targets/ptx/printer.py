@@ -29,6 +29,7 @@ from phobos.ir.locations import error_at, resolve_location
 from phobos.targets.ptx.calls import Texts, assertfail_lines, printf_lines
 from phobos.targets.ptx.chips import chip as chip_of
 from phobos.targets.ptx.coalesce import coalesce
+from phobos.targets.ptx.contract import NO_CLUSTER
 from phobos.targets.ptx.legality import (
     MAX_OLD_PARAMETER_BYTES,
     MORE_PARAMETERS,
@@ -38,6 +39,7 @@ from phobos.targets.ptx.legality import (
 )
 from phobos.targets.ptx.operands import Constant, Names
 from phobos.targets.ptx.parallel_copy import Copy, order_copies
+from phobos.targets.ptx.tensor_maps import cluster_of
 
 
 def print_module(module: ModuleOp | PtxModuleOp, *, line_info: bool = False) -> str:
@@ -445,6 +447,8 @@ def _header(entry: EntryOp) -> list[str]:
         lines.append(f".minnctapersm {entry.minnctapersm or 1}")
     if entry.maxnreg is not None:
         lines.append(f".maxnreg {entry.maxnreg}")
+    if cluster_of(entry) != NO_CLUSTER:
+        lines.append(".reqnctapercluster {}, {}, {}".format(*cluster_of(entry)))
     return lines
 
 

@@ -1,14 +1,16 @@
 """Tensor maps and clusters in the IR: how a kernel says what its launch must bring.
 
-A pass that makes a kernel read tensor maps names them on the kernel, and how many CTAs share
-copies; both the `gpu.func` and the `ptx.entry` that it becomes take the attributes.
+A pass that makes a kernel read tensor maps names them on the kernel, and one that makes CTAs work
+together says how many form a cluster; both the `gpu.func` and the `ptx.entry` that it becomes take
+the attributes.
 
     attributes {
       "phobos.tensor_maps" = [{tensor = "A", type = "f16", box = array<i64: 64, 64>,
                                swizzle = 128 : i64}],
       "phobos.cluster" = array<i64: 2, 1, 1>}
 
-The launch contract is made of them, and an entry has a parameter for each map, in their order.
+The launch contract is made of them. An entry has a parameter for each map, in their order, and is
+printed with `.reqnctapercluster` if it has a cluster.
 """
 
 from __future__ import annotations
@@ -70,14 +72,14 @@ def tensor_maps_of(kernel: Operation) -> tuple[TensorMap, ...]:
 
 
 def set_cluster(kernel: Operation, cluster: Cluster) -> None:
-    """Say how many CTAs along x, y and z share copies."""
+    """Say how many CTAs along x, y and z form a cluster, without which the kernel cannot run."""
     kernel.attributes.pop(CLUSTER, None)
     if cluster != NO_CLUSTER:
         kernel.attributes[CLUSTER] = DenseArrayBase.from_list(i64, cluster)
 
 
 def cluster_of(kernel: Operation) -> Cluster:
-    """How many CTAs along x, y and z share copies; (1, 1, 1) if the kernel does not say.
+    """How many CTAs along x, y and z form a cluster; (1, 1, 1) if the kernel does not say.
 
     Raises PhobosError at the kernel if the attribute is not of the form above.
     """

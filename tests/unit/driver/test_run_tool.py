@@ -144,8 +144,9 @@ def test_a_wrong_command_line_exits_with_2(
     assert part in err
 
 
-def test_compile_options_of_a_compiled_file_are_refused(run: Run) -> None:
-    code, _, err = run("k.ptx", "--set", "BLOCK=4")
+@pytest.mark.parametrize("option", [("--set", "BLOCK=4"), ("--no-tensor-maps",)])
+def test_compile_options_of_a_compiled_file_are_refused(run: Run, option: tuple[str, ...]) -> None:
+    code, _, err = run("k.ptx", *option)
     assert code == 2
     assert "it is compiled already" in err or "is compiled already" in err
 

@@ -86,6 +86,7 @@ def test_contract_and_explanation_have_what_the_entry_says() -> None:
     passes = (*default_pipeline(options), TakesMaps())
     made = compile_text(COPY, "k.ph", options, passes=passes, explain=True)
     assert ".param .align 64 .b8 A_map_0[128]" in made.ptx
+    assert ".reqnctapercluster 1, 2, 1" in made.ptx
     assert made.contract is not None
     assert made.explanation is not None
     kernel = made.contract.kernel("copy")
@@ -96,5 +97,5 @@ def test_contract_and_explanation_have_what_the_entry_says() -> None:
     arguments = entry_arguments(kernel, made.contract.index_bits)
     assert [name.partition("[")[0] for name in names] == [one.name for one in arguments]
     text = explanation_text(made.explanation)
-    assert "A: boxes of 64 x 32 f16, swizzled by 64 bytes; a launch passes it" in text
-    assert "clusters of 1 x 2 x 1 CTAs share copies" in text
+    assert "behind the parameters, of A: boxes of 64 x 32 f16, swizzled by 64 bytes" in text
+    assert "clusters of 1 x 2 x 1 CTAs, of which the grid must be a multiple" in text

@@ -19,6 +19,7 @@ from phobos.runtime.module import Kernel, Module
 from phobos.targets.ptx.contract import KernelContract, ScalarParameter
 from tests.support.fake_cuda import FakeCuda, Slots
 from tests.support.launching import SAXPY, SAXPY_PTX, contract_of
+from tests.support.map_copies import copy_module
 
 
 class Tensor:
@@ -149,6 +150,19 @@ def test_a_plan_lets_nothing_wrong_through(
     assert len(seen) == 1
 
 
+def test_a_plan_passes_the_tensor_maps_of_its_arrays(cuda: FakeCuda) -> None:
+    copy = copy_module((64,))["copy"]
+    cuda.slot_names, cuda.map_count = tuple("x" * 10), 1
+    target = Tensor(0x9000, 128)
+    copy(Tensor(0x1000, 128), target)
+    for pointer in (0x1000, 0x2000, 0x2000, 0x1000):
+        calls = calls_of(cuda, lambda pointer=pointer: copy(Tensor(pointer, 128), target))
+        is_new = pointer == 0x2000 and len(cuda.maps) == 3
+        encoding = ["cuTensorMapEncodeTiled"] if is_new else []
+        assert calls == ["cuCtxGetCurrent", *encoding, "cuLaunchKernel"]
+    assert [words[0] for (words,) in cuda.maps] == [0x1000, 0x1000, 0x2000, 0x2000, 0x1000]
+
+
 def test_another_context_takes_the_long_way(cuda: FakeCuda) -> None:
     saxpy = kernel()
     saxpy(*tensors(), 2.0)
@@ -178,6 +192,28 @@ def test_a_scalar_is_checked_each_time(cuda: FakeCuda) -> None:
     saxpy(*tensors(), 254)
     with pytest.raises(PhobosError, match="256 is outside its range of 0 to 255"):
         saxpy(*tensors(), 256)
+
+
+class Number(Tensor):
+    """A tensor without axes, as PyTorch shows it."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__(0x5000)
+        self.shape = ()
+        self.value = value
+
+    def item(self) -> float:
+        return self.value
+
+
+Number.__module__, Number.__qualname__ = "torch", "Tensor"
+
+
+def test_a_tensor_passed_for_a_scalar_takes_the_long_way(cuda: FakeCuda, seen: list[Slots]) -> None:
+    saxpy = kernel()
+    for value in (2.0, 3.0):
+        saxpy(*tensors(), Number(value))
+    assert [slots[15] for slots in seen] == [0x40000000, 0x40400000]
 
 
 def test_a_plan_keeps_no_array_alive(cuda: FakeCuda) -> None:
