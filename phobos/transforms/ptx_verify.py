@@ -4,10 +4,11 @@
       ptx.entry @k() {                      error: `redux.sync.add.u32` does not exist on sm_75
         %s = ptx.redux sync.add.u32 ...     help: sm_80, sm_86, sm_89, sm_90 and sm_120 have it
 
-Checks every instruction against its forms and the chip's capabilities, the limits of kernels and
-shared memory, and that definitions dominate uses; with ``require_locations`` also that every
-operation knows the source line it comes from. Reports all violations (up to twenty). Changes
-nothing. Precondition: ptx modules. Cost: one walk, about 2 us an instruction.
+Checks every instruction against its forms and the chip's capabilities, the limits of kernels,
+shared memory, bulk copies and their barriers, and that definitions dominate uses; with
+``require_locations`` also that every operation knows the source line it comes from. Reports all
+violations (up to twenty). Changes nothing. Precondition: ptx modules. Cost: one walk, about 2 us an
+instruction.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from xdsl.context import Context
@@ -43,8 +45,15 @@ from phobos.dialects.ptx import (
 )
 from phobos.ir.dominance import check_dominance
 from phobos.ir.locations import location_of
-from phobos.targets.ptx.chips import MAX_STATIC_SHARED, MAX_THREADS, Chip, chip
-from phobos.targets.ptx.legality import MAX_PARAMETER_BYTES, chips_with, parameter_bytes
+from phobos.targets.ptx.chips import CHIPS, MAX_STATIC_SHARED, MAX_THREADS, Chip, chip
+from phobos.targets.ptx.legality import (
+    MAX_CLUSTER,
+    MAX_PARAMETER_BYTES,
+    chips_with,
+    parameter_bytes,
+)
+from phobos.targets.ptx.tensor_maps import cluster_of
+from phobos.transforms.ptx_verify_copies import copy_violations
 
 
 @dataclass(frozen=True)
@@ -115,11 +124,10 @@ def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
             f"the parameters of `{entry.sym_name}` take {size} bytes; the limit is "
             f"{MAX_PARAMETER_BYTES}",
         )
-    threads = 1
-    for extent in entry.maxntid or ():
-        threads *= extent
+    threads = prod(entry.maxntid or ())
     if not 1 <= threads <= MAX_THREADS:
         yield _error(entry, f"a block of {threads} threads; the limit is {MAX_THREADS}")
+    yield from _cluster_violations(entry, prod(cluster_of(entry)), target)
     legal: set[tuple[object, ...]] = set()
     for block in entry.body.blocks:
         for op in block.ops:
@@ -133,6 +141,20 @@ def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
                     legal.add(_signature(op))
                 if isinstance(op, ParamOp | ParamAddressOp):
                     yield from _parameter_violations(op, entry)
+                else:
+                    yield from copy_violations(op, entry)
+
+
+def _cluster_violations(entry: EntryOp, blocks: int, target: Chip) -> Iterator[Diagnostic]:
+    if blocks > 1 and not target.has_clusters:
+        owners = [record.name for record in CHIPS.values() if record.has_clusters]
+        yield Diagnostic.error(
+            f"`{entry.sym_name}` needs clusters, which {target.name} does not have",
+            location_of(entry),
+            help=f"{_listed(owners)} them",
+        )
+    elif blocks > MAX_CLUSTER:
+        yield _error(entry, f"a cluster of {blocks} blocks; the limit is {MAX_CLUSTER}")
 
 
 def _parameter_violations(op: ParamOp | ParamAddressOp, entry: EntryOp) -> Iterator[Diagnostic]:

@@ -13,6 +13,8 @@ of the box in it, innermost first, in elements.
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from phobos.dialects.ptx.forms import Form
 from phobos.dialects.ptx.instruction import Effect, Instruction
 
@@ -97,6 +99,11 @@ class CpAsyncBulkTensorOp(Instruction):
     effect = Effect.WRITE
     guardable = True
     forms = tuple(form for axes in range(1, MAX_TENSOR_AXES + 1) for form in _tensor_forms(axes))
+
+    @property
+    def tensor_map(self) -> SSAValue:
+        """The generic address of the map."""
+        return self.operands[0 if "bulk_group" in self.suffix.split(".") else 1]
 
 
 class CpAsyncBulkCommitGroupOp(Instruction):

@@ -12,6 +12,9 @@ from phobos.targets.ptx.chips import CHIPS, Chip
 MORE_PARAMETERS: Version = (8, 1)
 """The first version that takes more than `MAX_OLD_PARAMETER_BYTES` of kernel parameters."""
 
+MAX_CLUSTER = 8
+"""Blocks of a cluster that every chip with clusters takes."""
+
 MAX_OLD_PARAMETER_BYTES = 4352
 MAX_PARAMETER_BYTES = 32764
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import IndexType, TensorType, VectorType
@@ -18,7 +19,7 @@ from phobos.ir.kernel import index_bits_of, threads_of
 from phobos.ir.locations import error_at, location_of_value
 from phobos.layout.build import REGISTER
 from phobos.record import Record, record
-from phobos.targets.ptx.chips import Chip
+from phobos.targets.ptx.chips import WARP_LANES, Chip
 from phobos.transforms.lowering.registers import WORD_BITS, Kind, Share, kind_of
 
 _INDEX = IndexType()
@@ -74,6 +75,22 @@ class Lowering:
         self.thread = builder.sreg("tid.x")
         self.lane = builder.emit(ptx.AndOp, "b32", self.thread, 31)
         self.warp = builder.emit(ptx.ShrOp, "u32", self.thread, 5)
+
+    @cached_property
+    def uniform_warp(self) -> SSAValue:
+        """The number of the warp, as a value of which ptxas knows that its lanes have it in common.
+
+        Made in the first block, whenever it is first asked for.
+        """
+        made = self.build.emit(ptx.ShflOp, "sync.idx.b32", self.warp, 0, WARP_LANES - 1, -1)
+        op, before = made.owner, self.warp.owner
+        assert isinstance(op, Operation)
+        assert isinstance(before, Operation)
+        first = before.parent
+        assert first is not None
+        op.detach()
+        first.insert_op_after(op, before)
+        return made
 
     # ---- the sweep
 

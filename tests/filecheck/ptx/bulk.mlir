@@ -101,4 +101,41 @@ ptx.module @m sm_90a {
     ptx.cp.async.bulk.wait_group 0
     ptx.ret
   }
+
+  // Two blocks that read each other's memory.
+  // CHECK-LABEL: ptx.entry @cluster(p: u64) maxntid 64 attributes {phobos.cluster = array<i64: 2, 1, 1>}
+  // PTX-LABEL: .entry cluster
+  // PTX:      .maxntid 64, 1, 1
+  // PTX-NEXT: .minnctapersm 1
+  // PTX-NEXT: .reqnctapercluster 2, 1, 1
+  ptx.entry @cluster(p: u64) maxntid 64 attributes {"phobos.cluster" = array<i64: 2, 1, 1>} {
+    %p = ptx.param u64 0
+    %to = ptx.cvta to.global.u64 %p
+    %one = ptx.imm 1 : b32
+    %rank = ptx.sreg cluster_ctarank
+    %stage = ptx.symbol @stage : b32
+    ptx.st shared.b32 [%stage], %rank
+    // PTX:      st.shared.b32 [stage], %[[RANK:r.*]];
+    // PTX-NEXT: barrier.cluster.arrive.release.aligned;
+    // PTX-NEXT: barrier.cluster.wait.acquire.aligned;
+    // PTX-NEXT: xor.b32 %[[OTHER:r.*]], %[[RANK]], 1;
+    // PTX-NEXT: mapa.shared::cluster.u32 %[[THERE:r.*]], %{{r.*}}, %[[OTHER]];
+    // PTX-NEXT: ld.shared::cluster.v2.b32 {%{{.*}}, %[[V:r.*]]}, [%[[THERE]]+8];
+    // PTX-NEXT: st.shared::cluster.b32 [%[[THERE]]], %[[V]];
+    ptx.barrier.cluster arrive.release.aligned
+    ptx.barrier.cluster wait.acquire.aligned
+    %other = ptx.xor b32 %rank, %one
+    // CHECK: %there = ptx.mapa shared::cluster.u32 %stage, %other
+    // CHECK-NEXT: %u, %v = ptx.ld shared::cluster.v2.b32 [%there + 8]
+    // CHECK-NEXT: ptx.st shared::cluster.b32 [%there], %v
+    %there = ptx.mapa shared::cluster.u32 %stage, %other
+    %u, %v = ptx.ld shared::cluster.v2.b32 [%there + 8]
+    ptx.st shared::cluster.b32 [%there], %v
+    ptx.st global.b32 [%to], %u
+    // PTX:      barrier.cluster.arrive.relaxed;
+    // PTX-NEXT: barrier.cluster.wait;
+    ptx.barrier.cluster arrive.relaxed
+    ptx.barrier.cluster wait
+    ptx.ret
+  }
 }
