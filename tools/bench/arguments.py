@@ -129,6 +129,10 @@ def make_parser() -> argparse.ArgumentParser:
         help="time Phobos' best candidate compiled for these chips too, against its own time",
     )  # fmt: skip
     add(
+        "--no-tensor-maps", dest="tensor_maps", action="store_false",
+        help="compile Phobos' kernels for copies without tensor maps, also where the chip has them",
+    )  # fmt: skip
+    add(
         "--set", dest="constants", type=named_integer, action="append", default=[],
         metavar="NAME=VALUE", help="a constant of Phobos' kernel in place of those tried",
     )  # fmt: skip

@@ -114,7 +114,11 @@ def make_jobs(
 def _settings(options: argparse.Namespace) -> Settings:
     chosen = tuple(c for c in Contender if not options.contenders or c in options.contenders)
     selection = Selection(
-        chosen, options.chip, tuple(dict.fromkeys(options.older)), tuple(options.constants)
+        chosen,
+        options.chip,
+        tuple(dict.fromkeys(options.older)),
+        tuple(options.constants),
+        tensor_maps=options.tensor_maps,
     )
     rounds, seconds = (BRIEF_ROUNDS, BRIEF_SECONDS) if options.brief else (ROUNDS, SECONDS)
     return Settings(

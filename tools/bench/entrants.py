@@ -53,12 +53,14 @@ class Selection:
         chip: the chip that Phobos compiles for; None for the machine's own.
         older: chips for which Phobos' best candidate is compiled too and takes part.
         constants: values for Phobos' constants in place of those that the case tries.
+        tensor_maps: whether Phobos' kernels may take tensor maps, on chips that have them.
     """
 
     contenders: tuple[Contender, ...] = tuple(Contender)
     chip: str | None = None
     older: tuple[str, ...] = ()
     constants: tuple[tuple[str, int], ...] = ()
+    tensor_maps: bool = True
 
 
 def entrants(problem: Problem, machine: Machine, selection: Selection) -> list[Entrant]:
@@ -91,7 +93,15 @@ def _phobos_entrants(problem: Problem, machine: Machine, selection: Selection) -
                 shown = constants if ctas is None else {**constants, "CTAs/SM": ctas}
                 yield _phobos_entrant(
                     " ".join(filter(None, (kernel.label, _label(shown)))),
-                    partial(_phobos_run, problem, machine, kernel, constants, grid),
+                    partial(
+                        _phobos_run,
+                        problem,
+                        machine,
+                        kernel,
+                        constants,
+                        grid,
+                        tensor_maps=selection.tensor_maps,
+                    ),
                     selection.chip or kernel.chip,
                 )
 
@@ -125,12 +135,18 @@ def _phobos_run(
     constants: Choices,
     grid: tuple[int, int, int] | None,
     chip: str | None,
+    *,
+    tensor_maps: bool,
 ) -> Run:
     import phobos
 
-    # Compiled for the multiple that most sizes have, for which a launch would compile it again.
+    # Compiled as a launch wants it for most sizes, so that it does not compile it again.
     module = phobos.compile(
-        kernel.source(problem.dtype), chip, constants, extent_multiple=MAX_EXTENT_MULTIPLE
+        kernel.source(problem.dtype),
+        chip,
+        constants,
+        extent_multiple=MAX_EXTENT_MULTIPLE,
+        tensor_maps=tensor_maps,
     )
     launcher = module[kernel.kernel]
     names = [parameter.name for parameter in launcher.contract.parameters]

@@ -8,8 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
 
-from tools.fuzz.generator import generate
+from tools.fuzz.generator import Case, generate
 from tools.fuzz.generator.programs import CHIPS
 from tools.fuzz.runner import Outcome, Verdict, judge
 from tools.fuzz.shrink import shrink
@@ -41,6 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("emulator", "cuda"), default="emulator")
     parser.add_argument("--chip", choices=CHIPS, help="one chip; by default they take turns")
     parser.add_argument("--large", action="store_true", help="programs of many statements")
+    parser.add_argument(
+        "--no-tensor-maps", dest="tensor_maps", action="store_false",
+        help="compile for copies without tensor maps, also where the chip has them",
+    )  # fmt: skip
     parser.add_argument("--no-shrink", dest="shrink", action="store_false", help="as they are")
     parser.add_argument("--progress", action="store_true", help="say how far it is")
     return parser
@@ -51,29 +57,39 @@ def _outcomes(seeds: Sequence[int], options: argparse.Namespace) -> Iterator[tup
         (seeds[start : start + _CHUNK], options.chip, options.device, options.large)
         for start in range(0, len(seeds), _CHUNK)
     ]
+    run = partial(run_chunk, tensor_maps=options.tensor_maps)
     if options.jobs <= 1:
         for job in jobs:
-            yield from run_chunk(job)
+            yield from run(job)
         return
     with ProcessPoolExecutor(options.jobs) as pool:
-        for chunk in pool.map(run_chunk, jobs):
+        for chunk in pool.map(run, jobs):
             yield from chunk
 
 
-def run_chunk(job: tuple[Sequence[int], str | None, str, bool]) -> list[tuple[int, Outcome]]:
+def run_chunk(
+    job: tuple[Sequence[int], str | None, str, bool], *, tensor_maps: bool = True
+) -> list[tuple[int, Outcome]]:
     """The outcomes of some seeds."""
     seeds, chip, device, is_large = job
     # A program makes much garbage in cycles; looking for it all the time costs a tenth.
     gc.disable()
     try:
-        return [(seed, judge(generate(seed, chip, is_large=is_large), device)) for seed in seeds]
+        return [
+            (seed, judge(_case(seed, chip, is_large=is_large, tensor_maps=tensor_maps), device))
+            for seed in seeds
+        ]
     finally:
         gc.enable()
         gc.collect()
 
 
+def _case(seed: int, chip: str | None, *, is_large: bool, tensor_maps: bool) -> Case:
+    return replace(generate(seed, chip, is_large=is_large), tensor_maps=tensor_maps)
+
+
 def _report(seed: int, outcome: Outcome, options: argparse.Namespace) -> None:
-    case = generate(seed, options.chip, is_large=options.large)
+    case = _case(seed, options.chip, is_large=options.large, tensor_maps=options.tensor_maps)
     print(f"--- seed {seed}, {case.chip}, grid {case.grid}: {outcome.verdict}")
     print(case.source)
     print(outcome.detail, flush=True)

@@ -119,6 +119,7 @@ def launched(case: Case, program: ast.Program, arguments: Arguments, device: str
             index_bits=case.index_bits,
             check_bounds=case.check_bounds,
             extent_multiple=gcd(_MULTIPLES, *extents),
+            tensor_maps=case.tensor_maps,
             name="fuzz.ph",
             cache=False,
         )

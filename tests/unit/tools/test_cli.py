@@ -157,6 +157,7 @@ def test_results_become_tables_and_csv(
         "sm_80",
         "--older",
         "sm_75",
+        "--no-tensor-maps",
         "--rounds",
         "7",
         "--timeout",
@@ -170,6 +171,7 @@ def test_results_become_tables_and_csv(
     assert selection.contenders == (Contender.PHOBOS, Contender.TORCH)
     assert (selection.chip, selection.constants) == ("sm_80", (("BLOCK", 64),))
     assert selection.older == ("sm_75",)
+    assert not selection.tensor_maps
     assert (fake.settings.rounds, fake.options["timeout"]) == (7, 9)
     assert fake.options["roofs_for"] == ()
     out = capsys.readouterr().out

@@ -33,6 +33,8 @@ class Case:
     index_bits: int
     kind: str = field(default="tile")
     check_bounds: bool = False
+    tensor_maps: bool = True
+    """Whether the kernel may take tensor maps, on chips that have them."""
 
 
 def generate(seed: int, chip: str | None = None, *, is_large: bool = False) -> Case:
