@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from phobos.runtime.tensor_maps import byte_strides
-from phobos.targets.ptx.contract import MAP_BYTES, TensorMap
+from phobos.targets.ptx.contract import MAP_BYTES, MAP_UNIT, TensorMap
 
 MAP_WORDS = MAP_BYTES // 8
 
-MAX_ADDRESSES = 64
+MAX_ADDRESSES = 1024
 """Encoded maps kept for arrays of one shape; beyond that they are all forgotten."""
 
-MAX_ENCODERS = 256
+MAX_ENCODERS = 64
 """Shapes and kinds of maps kept; beyond that they are all forgotten."""
 
 _DATA_TYPES: dict[str, str] = {
@@ -49,7 +49,8 @@ class MapEncoder:
 
     def __init__(self, driver: Any, call: Call, one: TensorMap, shape: tuple[int, ...]) -> None:
         """All that the driver takes besides the address; it takes the innermost axis first."""
-        strides = byte_strides(one, shape)[:-1]
+        # The driver refuses an empty list, which is what one axis has, and does not read this one.
+        strides = byte_strides(one, shape)[:-1] or (MAP_UNIT,)
         data_type = getattr(
             driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_DATA_TYPES[one.type]}"
         )

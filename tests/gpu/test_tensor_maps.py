@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from phobos.diagnostics import PhobosError
-from phobos.runtime.cuda_device import CudaDevice
+from phobos.runtime.cuda_device import CudaDevice, _call
+from phobos.runtime.cuda_tensor_maps import MapEncoder
 from phobos.runtime.device import Program
 from phobos.runtime.module import Variant
+from phobos.targets.ptx.contract import TensorMap
+from tests.support.doc_blocks import blocks_of
 from tests.support.map_copies import (
     COPIES,
     RANKS,
     RANKS_PTX,
     copy_case,
+    copy_contract,
     copy_module,
     ranks_module,
 )
@@ -71,6 +76,23 @@ def test_views_of_torch_tensors(torch: Any) -> None:
     flat = torch.randn(24 * 32 + 1, device="cuda")
     with pytest.raises(PhobosError, match="`A` must start at a multiple of 16 bytes"):
         kernel(flat[1:].reshape(24, 32), target)
+
+
+@pytest.mark.parametrize(("box", "shape", "type_", "swizzle"), COPIES)
+def test_the_function_of_the_documentation_encodes_alike(
+    torch: Any, box: tuple[int, ...], shape: tuple[int, ...], type_: str, swizzle: int
+) -> None:
+    names: dict[str, Any] = {}
+    page = Path(__file__).parents[2] / "docs/launch-abi.md"
+    (code,) = (b.text for b in blocks_of(page) if b.kind == "python" and "def tensor_map" in b.text)
+    exec(code, names)
+    device = CudaDevice.current()
+    address = torch.zeros(shape, device="cuda").data_ptr()
+    (kernel,) = copy_contract(box, type_, swizzle, by_map=True).to_json()["kernels"]
+    encoded = names["tensor_map"](kernel["tensor_maps"][0], address, shape, 4)
+    one = TensorMap("A", type_, box, swizzle)
+    words = MapEncoder(device.driver, _call, one, shape).words(address)
+    assert [int(word) for word in encoded.opaque] == list(words)
 
 
 def test_clusters() -> None:

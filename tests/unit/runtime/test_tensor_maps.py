@@ -168,6 +168,13 @@ def test_the_driver_gets_the_innermost_axis_first(cuda: FakeCuda) -> None:
     )
 
 
+def test_the_driver_gets_some_stride_for_a_single_axis(cuda: FakeCuda) -> None:
+    one = TensorMap("A", "u8", (64,), 0)
+    MapEncoder(cuda, cuda_device._call, one, (100,)).words(0x7000)
+    (call,) = cuda.named("cuTensorMapEncodeTiled")
+    assert (call[1], call[3:6]) == (1, ([100], [16], [64]))
+
+
 def test_a_map_is_encoded_once(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_tensor_maps, "MAX_ADDRESSES", 2)
     encoders = MapEncoders(cuda, cuda_device._call)
