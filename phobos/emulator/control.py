@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _CONTROL = frozenset({"bra", "brx", "ret", "exit", "trap", "brkpt", "call"})
 _MASK_OPERANDS: Mapping[str, int] = {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "elect": 1}
-_WHOLE_WARP = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "wgmma"})
+_WHOLE_WARP = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "setmaxnreg"})
 
 
 @dataclass(frozen=True)

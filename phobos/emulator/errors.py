@@ -21,6 +21,7 @@ class FindingKind(StrEnum):
     DEADLOCK = "deadlock"
     OVERFLOW = "overflow"
     TRAP = "trap"
+    MBARRIER = "mbarrier"
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,6 +357,7 @@ class Launch:
         Scheduler(
             wave, program.blocks, barriers, behind, self._generator, self.options.profile
         ).run()
+        wave.bulk.finish()
         if monitor is not None:
             monitor.finish(wave)
 

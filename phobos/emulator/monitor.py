@@ -12,6 +12,7 @@ from phobos.emulator.types import Selection, Value
 
 if TYPE_CHECKING:
     from phobos.emulator.asynchronous import Copy
+    from phobos.emulator.bulk import BulkLoad, BulkStore
     from phobos.emulator.memory.access import Access
     from phobos.emulator.memory.spaces import Space
     from phobos.emulator.memory.store import ByteStore
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Threads = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 
 class Monitor:
@@ -69,6 +71,42 @@ class Monitor:
 
     def product_done(self, wave: Wave, product: Product, fresh: Flags, done: Flags) -> None:
         """Warps, `done` by warpgroup, waited for a product; it ended for those in `fresh`."""
+
+    def mbarrier(
+        self,
+        wave: Wave,
+        threads: Threads,
+        store: ByteStore,
+        index: Numbers,
+        access: Access,
+    ) -> None:
+        """Threads are about to use mbarriers at byte indices of the store."""
+
+    def mbarrier_arrived(self, wave: Wave, threads: Threads, barriers: Numbers) -> None:
+        """Threads are about to arrive at mbarriers, given by their numbers."""
+
+    def phase_completed(self, wave: Wave, barriers: Numbers) -> None:
+        """The phases of mbarriers have ended."""
+
+    def phase_waited(self, wave: Wave, threads: Threads, barriers: Numbers) -> None:
+        """Threads have seen that a phase of their mbarriers has ended."""
+
+    def bulk_copy(
+        self, wave: Wave, thread: int, outside: Access, inside: Access, moved: int, size: int
+    ) -> None:
+        """A thread copies `moved` bytes of global memory, `size` bytes of shared memory.
+
+        The two accesses are those of global and of shared memory.
+        """
+
+    def load_issued(self, wave: Wave, load: BulkLoad) -> None:
+        """A copy writes shared memory from now on."""
+
+    def store_issued(self, wave: Wave, store: BulkStore) -> None:
+        """A copy reads shared memory from now on."""
+
+    def store_read(self, wave: Wave, store: BulkStore) -> None:
+        """The thread of a copy has waited until it read shared memory."""
 
 
 class Monitors(Monitor):
@@ -140,3 +178,52 @@ class Monitors(Monitor):
         """See `Monitor`."""
         for monitor in self._monitors:
             monitor.product_done(wave, product, fresh, done)
+
+    def mbarrier(
+        self,
+        wave: Wave,
+        threads: Threads,
+        store: ByteStore,
+        index: Numbers,
+        access: Access,
+    ) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.mbarrier(wave, threads, store, index, access)
+
+    def mbarrier_arrived(self, wave: Wave, threads: Threads, barriers: Numbers) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.mbarrier_arrived(wave, threads, barriers)
+
+    def phase_completed(self, wave: Wave, barriers: Numbers) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.phase_completed(wave, barriers)
+
+    def phase_waited(self, wave: Wave, threads: Threads, barriers: Numbers) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.phase_waited(wave, threads, barriers)
+
+    def bulk_copy(
+        self, wave: Wave, thread: int, outside: Access, inside: Access, moved: int, size: int
+    ) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.bulk_copy(wave, thread, outside, inside, moved, size)
+
+    def load_issued(self, wave: Wave, load: BulkLoad) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.load_issued(wave, load)
+
+    def store_issued(self, wave: Wave, store: BulkStore) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.store_issued(wave, store)
+
+    def store_read(self, wave: Wave, store: BulkStore) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.store_read(wave, store)

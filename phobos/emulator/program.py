@@ -43,6 +43,8 @@ _FAMILIES = (
     "matrix",
     "matrix_memory",
     "copy",
+    "mbarrier",
+    "cluster",
     "wmma",
     "warpgroup",
 )

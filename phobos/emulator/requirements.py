@@ -100,10 +100,9 @@ NEEDS: tuple[Need, ...] = (
     _need("applypriority", "80+", "7.4"),
     _need("discard", "80+", "7.4"),
     _need("fence cluster", "90+", "7.8"),
-    _need("fence acquire", "90+", "8.6"),
-    _need("fence release", "90+", "8.6"),
     _need("fence proxy alias", "70+", "7.5"),
     _need("fence proxy async", "90+", "8.0"),
+    _need("fence mbarrier_init", "90+", "8.0"),
     # Atomics.
     _need("atom bf16", "90+", "7.8"),
     _need("atom bf16x2", "90+", "7.8"),
@@ -115,20 +114,20 @@ NEEDS: tuple[Need, ...] = (
     _need("cp async", "80+", "7.0"),
     _need("cp async L2::*", "80+", "7.4"),
     _need("cp async bulk", "90+", "8.0"),
-    _need("cp async bulk shared::cta global mbarrier::*", "90+", "8.6"),
+    _need("cp async bulk shared::cta global mbarrier::complete_tx::bytes", "90+", "8.6"),
     _need("mbarrier", "80+", "7.0"),
     _need("mbarrier shared::cta", "80+", "7.8"),
-    _need("mbarrier shared::cluster", "90+", "8.0"),
-    _need("mbarrier cluster", "90+", "8.0"),
-    _need("mbarrier release", "80+", "8.0"),
-    _need("mbarrier acquire", "80+", "8.0"),
     _need("mbarrier test_wait parity", "80+", "7.1"),
     _need("mbarrier try_wait", "90+", "7.8"),
-    _need("mbarrier expect_tx", "90+", "8.0"),
+    *(_need(f"mbarrier {word}", "90+", "8.0") for word in ("expect_tx", "complete_tx")),
+    *(_need(f"mbarrier {word}", "80+", "8.0") for word in ("release", "acquire")),
+    *(_need(f"mbarrier {word}", "90+", "8.0") for word in ("cluster", "shared::cluster")),
+    *(_need(f"mbarrier {op} relaxed", "90+", "8.6") for op in ("arrive", "test_wait", "try_wait")),
     _need("mapa", "90+", "7.8"),
     _need("getctarank", "90+", "7.8"),
     _need("barrier cluster", "90+", "7.8"),
-    *(_need(f"barrier cluster {o}", "90+", "8.0") for o in ("acquire", "release", "relaxed")),
+    *(_need(f"barrier cluster {x}", "90+", "8.0") for x in ("release", "relaxed", "acquire")),
+    *(_need(f"{op} shared::cluster", "90+", "7.8") for op in ("atom", "red", "cvta", "isspacep")),
     _need("barrier cta", "70+", "7.8"),
     _need("griddepcontrol", "90+", "7.8"),
     _need("elect", "90+", "8.0"),
@@ -279,14 +278,14 @@ def needs_of(opcode: str, suffix: tuple[str, ...], operands: int) -> tuple[Need,
         for need in _BY_OPCODE.get(opcode, ())
         if _applies(need, suffix) and need.operands in (None, operands)
     ]
-    if opcode == "fence" and "mbarrier_init" in suffix:
-        # Older than the fences that only release.
-        found = [Need("fence", (), "90+", (8, 0))]
     if opcode == "cvt":
         found += _cvt_needs(suffix)
     if opcode == "mbarrier" and {"arrive", "noComplete"}.intersection(suffix) == {"arrive"}:
         # An arrival that counts for several; the form that never completes a phase is older.
         found += [Need("mbarrier", (), "90+", (7, 8))] if operands == 3 else []
+    if opcode == "fence" and suffix[:1] in (("acquire",), ("release",)):
+        # Fences that do no more than that are newer than the others.
+        found.append(Need("fence", (), "90+", (8, 6)))
     if opcode == "mma":
         found += _mma_needs(suffix)
     if opcode == "wmma" and not {"bf16", "tf32", "f64", "m16n16k8"}.isdisjoint(suffix):

@@ -141,6 +141,8 @@ class Scheduler:
             self._round_version = self.wave.memory_version
             self._idle_rounds = 0
             return
+        if self.wave.bulk.land_all():
+            return
         self._idle_rounds += 1
         if self._idle_rounds % _LOOK_EVERY == 0:
             self._picture = self._state()
@@ -237,12 +239,20 @@ class Scheduler:
 
     def exit(self, sel: Selection) -> None:
         """End threads. Others may have waited for them, so the held ones get a new look."""
-        self.wave.alive[self.wave.selected(sel)] = False
+        threads = self.wave.selected(sel)
+        self.wave.alive[threads] = False
+        self._check_copies(threads)
         for gang in self._gangs:
             for number in list(gang.parked):
                 threads = gang.parked.pop(number)
                 self._put(gang, number, threads)
         self.resume(self.barriers.release())
+
+    def _check_copies(self, exited: npt.NDArray[np.intp]) -> None:
+        """Copies to or from the shared memory of CTAs that have ended are a finding."""
+        wave = self.wave
+        if wave.bulk.are_loading or wave.bulk.are_storing:
+            wave.bulk.check_ended(np.setdiff1d(wave.slot[exited], wave.slot[wave.alive]))
 
     def resume(self, groups: list[tuple[int, npt.NDArray[np.intp]]]) -> None:
         """Put groups that a barrier released at their blocks."""
@@ -311,6 +321,11 @@ class Scheduler:
                 f"{self._waiting_ctas} CTAs of the grid have not started: only "
                 f"{len(self.wave.ctas)} are resident at once; see the option `resident`"
             )
+        waiting = [
+            threads,
+            *(self.wave.selected(s) for g in self._gangs for s in g.pending.values()),
+        ]
+        self.wave.mbarriers.report_deadlock(np.sort(np.concatenate(waiting)), help_line)
         operands.report(
             FindingKind.DEADLOCK,
             self.wave,

@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from phobos.emulator.asynchronous import AsyncCopies
+from phobos.emulator.bulk import BulkCopies
 from phobos.emulator.checks.registers import WatchedRegisters
+from phobos.emulator.mbarriers import Mbarriers
 from phobos.emulator.types import WARP, Selection, Value, scalar
 from phobos.emulator.warpgroup import WARPGROUP, WarpgroupProducts
 
@@ -124,10 +126,17 @@ class Wave:
             None if geometry.padded == geometry.threads else np.flatnonzero(self.exists)
         )
         self.copies = AsyncCopies(self, generator)
+        self.bulk = BulkCopies(self, generator)
+        self.mbarriers = Mbarriers(self)
         self.products = WarpgroupProducts(self, generator, watched or WatchedRegisters())
         self.memory_version = 0
         self.clock = 0
         self._carry = scalar(np.bool_(False))
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether copies in flight or mbarriers may forbid writes to shared memory."""
+        return self.copies.are_pending or self.bulk.are_loading or self.mbarriers.are_live
 
     # Threads -------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from phobos.emulator.asynchronous import Copy
 from phobos.emulator.decode import Operands, Reader, Step
-from phobos.emulator.instructions.memory import do_nothing
+from phobos.emulator.instructions.bulk_copy import bulk_copy
 from phobos.emulator.instructions.registry import decodes
 from phobos.emulator.memory.access import Access
 from phobos.emulator.memory.dispatch import address_reader
@@ -31,8 +31,8 @@ def _cp(ops: Operands) -> Step:
             return lambda wave, sel: wave.copies.wait_all(sel)
         case ("async", ("ca" | "cg") as level, "shared" | "shared::cta", "global", *hints):
             return _copy(ops, level, hints)
-        case ("async", "bulk", "prefetch", *_):
-            return do_nothing
+        case ("async", "bulk", *_):
+            return bulk_copy(ops)
     ops.refuse("is not supported in the emulator")
 
 

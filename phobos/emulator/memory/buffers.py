@@ -115,6 +115,20 @@ class GlobalMemory:
             index[mine] = address[mine].view(np.int64) - (buffer.address - buffer.start)
         return index
 
+    def locate_span(self, wave: Wave, sel: Selection, low: int, high: int, access: Access) -> int:
+        """The byte index of `low`; raises unless all bytes up to `high` lie in one buffer.
+
+        `access` is as wide as they are.
+        """
+        buffer = self.buffer_at(low)
+        address = np.array([low], dtype=np.uint64)
+        if buffer is None or low < buffer.address or high > buffer.address + buffer.size:
+            explain = self._explain(low, high - low)
+            access.fault(FindingKind.BOUNDS, wave, sel, address, np.ones(1, np.bool_), explain)
+        if access.is_write:
+            self._note_write(wave, sel, address, buffer, access)
+        return low - buffer.address + buffer.start
+
     def _note_write(
         self, wave: Wave, sel: Selection, address: Value, buffer: Buffer, access: Access
     ) -> None:

@@ -15,14 +15,18 @@ from phobos.emulator.memory.access import Access, extremes
 from phobos.emulator.memory.buffers import GlobalMemory
 from phobos.emulator.memory.layout import Layout, Region
 from phobos.emulator.memory.regions import LOW_32
-from phobos.emulator.memory.store import IN_FLIGHT, UNDEFINED, ByteStore
+from phobos.emulator.memory.store import BARRIER, IN_FLIGHT, UNDEFINED, ByteStore
 from phobos.emulator.types import Selection, Value
 from phobos.emulator.wave import Wave
 
 if TYPE_CHECKING:
     from phobos.emulator.asynchronous import Copy
+    from phobos.emulator.bulk import BulkLoad
 
 _STRIDE = 128
+_WRITE_MARKS = IN_FLIGHT | BARRIER
+_READ_MARKS = _WRITE_MARKS | UNDEFINED
+"""Marks of bytes that may not be written, or read."""
 
 
 class Memories:
@@ -74,6 +78,12 @@ class PrivateMemory:
             return offset
         holder = wave.slot if self.space == "shared" else wave.indices
         return offset + (holder if sel is None else holder[sel]) * self.stride
+
+    def start_of(self, wave: Wave, thread: int, address: int, access: Access) -> int:
+        """The byte index of an address behind which a whole access of any size must fit."""
+        one, where = np.array([thread]), np.array([address], dtype=np.uint32)
+        self._check_owners(wave, one, where, access, address)
+        return address + int(wave.slot[thread]) * self.stride
 
     def _check_owners(
         self, wave: Wave, sel: Selection, address: Value, access: Access, high: int
@@ -131,8 +141,9 @@ class Space(ABC):
     ) -> tuple[ByteStore, Value]:
         """Like `open`, but the monitor does not hear of the access."""
         store, index = self.locate(wave, sel, address, access)
-        if store.shadow is not None and (access.is_read or wave.copies.are_pending):
-            marks = store.marked(index, access.unit, access.count)
+        if store.shadow is not None and (access.is_read or wave.has_marks):
+            bits = _READ_MARKS if access.is_read else _WRITE_MARKS
+            marks = store.marked(index, access.unit, access.count, bits)
             if marks is not None:
                 self._check_marks(wave, sel, address, access, store, index, marks)
         return store, index
@@ -155,11 +166,20 @@ class Space(ABC):
             mine = shadow[start : start + access.bytes]
             bad = np.zeros(place + 1, dtype=np.bool_)
             bad[place] = True
-            if wave.copies.are_pending and (mine & IN_FLIGHT).any():
+            if wave.has_marks and (mine & IN_FLIGHT).any():
                 byte = start + int(np.argmax(mine & IN_FLIGHT))
-                found = wave.copies.find(store, byte)
+                found = wave.copies.find(store, byte) or wave.bulk.find(store, byte)
                 if found is not None:
                     self._report_in_flight(wave, sel, address, access, bad, *found)
+            if (mine & BARRIER).any():
+                access.fault(
+                    FindingKind.MBARRIER,
+                    wave,
+                    sel,
+                    address,
+                    bad,
+                    f"in {self.name}, where an mbarrier is in use until `mbarrier.inval`",
+                )
             if access.is_read and (mine & UNDEFINED).any():
                 access.fault(
                     FindingKind.UNINITIALISED,
@@ -177,7 +197,7 @@ class Space(ABC):
         address: Value,
         access: Access,
         bad: npt.NDArray[np.bool_],
-        copy: Copy,
+        copy: Copy | BulkLoad,
         thread: int,
     ) -> None:
         geometry = wave.geometry
@@ -225,9 +245,16 @@ class SharedSpace(Space):
     ) -> tuple[ByteStore, Value]:
         """See `Space`."""
         store, index = super().examine(wave, sel, address, access)
-        if access.is_write and wave.products.are_reading:
-            wave.products.check_write(wave, sel, address, access, index)
+        if access.is_write:
+            if wave.products.are_reading:
+                wave.products.check_write(wave, sel, address, access, index)
+            if wave.bulk.are_storing:
+                wave.bulk.check_write(wave, sel, address, access, index)
         return store, index
+
+    def start_of(self, wave: Wave, thread: int, address: int, access: Access) -> int:
+        """The byte index of an address, for an access of any size that one thread asks for."""
+        return wave.memories.shared.start_of(wave, thread, address, access)
 
 
 class LocalSpace(Space):

@@ -22,6 +22,10 @@ IN_FLIGHT = np.uint8(2)
 """Shadow bit of bytes that an asynchronous copy is about to write."""
 
 
+BARRIER = np.uint8(4)
+"""Shadow bit of the bytes of an mbarrier."""
+
+
 class ByteStore:
     """`size` bytes, zeroed.
 
@@ -64,7 +68,7 @@ class ByteStore:
         if self.shadow is not None:
             self.shadow[goal] = self.shadow[origin]
 
-    def mark_written(self, index: npt.NDArray[np.int64]) -> None:
+    def mark_written(self, index: npt.NDArray[np.int64] | slice) -> None:
         """Clear the mark of bytes that were never written."""
         if self.shadow is not None:
             self.shadow[index] &= ~UNDEFINED
@@ -79,15 +83,23 @@ class ByteStore:
         if self.shadow is not None:
             self.shadow[index] &= ~IN_FLIGHT
 
-    def marked(self, index: Value, size: int, count: int) -> npt.NDArray[np.bool_] | None:
-        """Where `count` elements of `size` bytes have a mark in the shadow; None if nowhere."""
+    def mark_barriers(self, index: npt.NDArray[np.int64], *, is_live: bool) -> None:
+        """Mark the bytes of mbarriers, or say that they are nothing any more."""
+        if self.shadow is not None:
+            self.shadow[index] = BARRIER if is_live else 0
+
+    def marked(
+        self, index: Value, size: int, count: int, bits: np.uint8
+    ) -> npt.NDArray[np.bool_] | None:
+        """Where `count` elements of `size` bytes have a mark of `bits`; None if nowhere."""
         if self.shadow is None:
             return None
         base = index >> SHIFTS[size]
         view = self._shadow_views[size]
-        marks = np.atleast_1d(view[base]) != 0
+        wanted = view.dtype.type(int.from_bytes(bytes([bits]) * size, "little"))
+        marks = np.atleast_1d(view[base] & wanted) != 0
         for element in range(1, count):
-            marks = marks | (np.atleast_1d(view[base + element]) != 0)
+            marks = marks | (np.atleast_1d(view[base + element] & wanted) != 0)
         return marks if marks.any() else None
 
 

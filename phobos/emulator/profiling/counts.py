@@ -161,6 +161,18 @@ class Profile(Monitor):
             line.passes += taken
             line.ideal_passes += ideal
 
+    def bulk_copy(
+        self, wave: Wave, thread: int, outside: Access, inside: Access, moved: int, size: int
+    ) -> None:
+        """See `Monitor`. One request of each memory, with full sectors and no bank conflicts."""
+        line = self._line(outside.operands.location)
+        line.global_requests += 1
+        line.sectors += -(-moved // SECTOR)
+        line.ideal_sectors += -(-moved // SECTOR)
+        line.shared_requests += 1
+        line.passes += -(-size // (BANKS * WORD))
+        line.ideal_passes += -(-size // (BANKS * WORD))
+
     def product_issued(self, wave: Wave, product: Product) -> None:
         """See `Monitor`. Each operand in shared memory is one request of its warpgroup.
 

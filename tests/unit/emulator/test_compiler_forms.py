@@ -24,7 +24,7 @@ for _module in pkgutil.iter_modules(dialect.__path__):
 NOT_INSTRUCTIONS = {"sreg", "clock"}
 """Operations that are printed as a move from a special register."""
 
-LATER = {"mbarrier", "mapa", "setmaxnreg"}
+LATER = {"mapa"}
 """What the emulator does not run yet."""
 
 ADVISED = "has_multicast"
