@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from phobos.diagnostics import PhobosError
@@ -41,8 +42,9 @@ class EmulatorDevice(Device):
             )
 
     def resident_ctas(self, program: Program) -> int:
-        """The grid of a persistent kernel."""
-        return RESIDENT_CTAS
+        """The grid of a persistent kernel: of whole clusters, if it has any."""
+        clustered = prod(program.kernel.cluster)
+        return -(-RESIDENT_CTAS // clustered) * clustered
 
     def launch(self, launch: Launch) -> None:
         """Run a kernel; raises EmulatorError on what its checks find."""

@@ -16,12 +16,16 @@ from phobos.driver import modules
 from phobos.runtime import cuda_device, cuda_tensor_maps
 from phobos.runtime.cuda_device import ArgumentBuffer
 from phobos.runtime.cuda_tensor_maps import MapEncoder, MapEncoders
+from phobos.runtime.device import Program
+from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.runtime.module import Module, Variant
-from phobos.targets.ptx.contract import TensorMap
+from phobos.targets.ptx.contract import Cluster, TensorMap
 from tests.support.fake_cuda import FakeCuda
 from tests.support.launching import NotingDevice
 from tests.support.map_copies import (
+    COPIES,
     RANKS,
+    copy_case,
     copy_contract,
     copy_module,
     copy_ptx,
@@ -118,6 +122,38 @@ def test_launches_take_maps_where_the_chip_has_them(monkeypatch: pytest.MonkeyPa
     assert variants_of(monkeypatch, chip="sm_90", tensor_maps=True) == (True, True)
 
 
+# On the emulator ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("box", "shape", "type_", "swizzle"), COPIES)
+def test_copies_on_the_emulator(
+    box: tuple[int, ...], shape: tuple[int, ...], type_: str, swizzle: int
+) -> None:
+    made: list[Variant] = []
+    source, target, expected = copy_case(box, shape, type_)
+    copy_module(box, type_, swizzle, made)["copy"](source, target, device="emulator")
+    assert made[-1].tensor_maps
+    np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("shape", [(5, 11), (1, 1)])
+def test_rows_that_no_map_describes_on_the_emulator(shape: tuple[int, ...]) -> None:
+    made: list[Variant] = []
+    source, target, expected = copy_case((8, 16), shape, "f32")
+    copy_module((8, 16), made=made)["copy"](source, target, device="emulator")
+    assert not made[-1].tensor_maps
+    np.testing.assert_array_equal(target, expected)
+
+
+def test_strides_of_an_axis_of_one_row_do_not_matter() -> None:
+    source = np.arange(12, dtype=np.float32).reshape(1, 12)
+    odd = np.lib.stride_tricks.as_strided(source, strides=(4, 4))
+    target = np.full((8, 16), np.nan, np.float32)
+    copy_module((8, 16))["copy"](odd, target, device="emulator")
+    np.testing.assert_array_equal(target[0, :12], source[0])
+    assert target.sum() == source.sum()
+
+
 # Clusters -----------------------------------------------------------------------------------------
 
 
@@ -125,6 +161,12 @@ def test_clusters_on_the_emulator() -> None:
     out = np.zeros(6, np.int32)
     ranks_module()["ranks"](out, device="emulator")
     assert out.tolist() == [0, 1, 10, 11, 20, 21]
+
+
+@pytest.mark.parametrize(("cluster", "count"), [((2, 1, 1), 4), ((3, 1, 1), 6), ((8, 1, 1), 8)])
+def test_a_persistent_kernel_has_whole_clusters(cluster: Cluster, count: int) -> None:
+    program = Program("", "sm_90", 32, replace(RANKS, cluster=cluster, persistent=True))
+    assert EmulatorDevice().resident_ctas(program) == count
 
 
 def test_a_grid_consists_of_whole_clusters(device: NotingDevice) -> None:
