@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import phobos
+from phobos.cli.run import main as run_tool
 from phobos.diagnostics import PhobosError
 from phobos.driver import modules
 from phobos.runtime import cuda_device, cuda_tensor_maps
@@ -152,6 +154,25 @@ def test_strides_of_an_axis_of_one_row_do_not_matter() -> None:
     copy_module((8, 16))["copy"](odd, target, device="emulator")
     np.testing.assert_array_equal(target[0, :12], source[0])
     assert target.sum() == source.sum()
+
+
+@pytest.mark.parametrize(("columns", "code"), [(12, 0), (11, 1)])
+def test_phobos_run_launches_from_the_contract_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: int, code: int
+) -> None:
+    source, target, expected = copy_case((8, 16), (5, columns), "f32")
+    contract = copy_contract((8, 16), "f32", 64, by_map=True)
+    (tmp_path / "copy.json").write_text(contract.dumps())
+    (tmp_path / "copy.ptx").write_text(copy_ptx(contract))
+    np.save(tmp_path / "A.npy", source)
+    dims = [f"--dim=P{axis}={extent}" for axis, extent in enumerate(target.shape)]
+    files = [f"--load=A={tmp_path / 'A.npy'}", f"--save=B={tmp_path / 'B.npy'}"]
+    options = ["--device=emulator", "--check=all", "--seeds=2"]
+    assert run_tool([str(tmp_path / "copy.ptx"), *dims, *files, *options]) == code
+    if code:
+        assert "compile it without --tensor-maps" in capsys.readouterr().err
+    else:
+        np.testing.assert_array_equal(np.load(tmp_path / "B.npy"), expected)
 
 
 # Clusters -----------------------------------------------------------------------------------------
