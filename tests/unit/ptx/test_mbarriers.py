@@ -1,9 +1,10 @@
-"""Stages that bulk copies fill: what ptxas makes of the barriers and of the elected thread."""
+"""Stages that bulk copies fill: what the barriers do, and what ptxas makes of them."""
 
 from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +13,7 @@ from xdsl.ir import Block, Region
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B32, InstructionBuilder
 from phobos.dialects.ptx.instruction import Effect
+from phobos.emulator import TensorMapArgument, emulate
 from phobos.explain.sass import DISASSEMBLER, disassemble
 from phobos.targets.ptx.assembler import assemble
 from phobos.targets.ptx.chips import chip as chip_of
@@ -113,6 +115,17 @@ def _text(module: ptx.PtxModuleOp) -> str:
     canonicalize_entry(entry)
     verify_module(module)
     return print_module(module)
+
+
+@pytest.mark.parametrize("boxes", [1, STAGES, 2 * STAGES + 1])
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_120"])
+def test_stages_are_filled_in_turn_and_read_in_turn(chip: str, boxes: int) -> None:
+    rows = np.random.default_rng(boxes).integers(0, 1 << 20, (32 * boxes, 32), dtype=np.uint32)
+    sums = np.zeros(THREADS, dtype=np.uint32)
+    arguments = [sums, np.uint32(boxes), TensorMapArgument(rows, "u32", (32, 32))]
+    emulate(_text(summed_boxes(chip)), "k", 1, THREADS, arguments)
+    each = rows.reshape(boxes, BOX_BYTES // 4)[:, :THREADS]
+    np.testing.assert_array_equal(sums, each.sum(0, dtype=np.uint32))
 
 
 @needs_ptxas
