@@ -9,9 +9,11 @@ do, need not stay in a register either: ptxas computes it again where that is ch
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from phobos.dialects import ptx
 from phobos.dialects.ptx.instruction import Effect
@@ -37,110 +39,127 @@ def register_pressure(entry: ptx.EntryOp) -> Pressure:
 
     Cost: two walks over the kernel, about 2 us an instruction, and a fixpoint over blocks.
     """
-    found = pressure_by_block(entry).values()
-    return Pressure(max(one.alive for one in found), max(one.kept for one in found))
+    return PressureCount(entry).largest
 
 
-def pressure_by_block(entry: ptx.EntryOp) -> dict[Block, Pressure]:
-    """The pressure of each block of a kernel."""
-    blocks = list(entry.body.blocks)
-    alive = _alive_at_start({block: _uses_of(block) for block in blocks})
-    cheap = _computed_from_nothing(blocks)
-    return {block: _largest(block, alive, cheap) for block in blocks}
+class _Step(NamedTuple):
+    """An operation as far as it matters here; values are identities, those of no size left out."""
+
+    reads: list[int]
+    makes: list[int]
+    stays: bool
 
 
-def _registers(value: SSAValue) -> int:
-    """The 32-bit registers that hold a value."""
-    if isinstance(value.owner, ptx.ImmOp):
-        return 0
-    assert isinstance(value.type, ptx.RegisterType)
-    bits = value.type.bits
-    return 0 if bits == 1 else -(-bits // REGISTER_BITS)
+class PressureCount:
+    """Counts the registers of a kernel's blocks.
 
+    What is alive between blocks is found once, so a block that is put into another order can be
+    counted again by itself. Sets of values are sets of their identities: xDSL hashes a value by a
+    call, which costs more than all else here.
 
-def _computed_from_nothing(blocks: list[Block]) -> set[SSAValue]:
-    """The values that can be computed again at any place, as no memory and no loop is in them."""
-    found: set[SSAValue] = set()
-    for block in blocks:
-        for op in block.ops:
-            is_pure = not isinstance(op, ptx.Instruction) or op.effect is Effect.NONE
-            if is_pure and found.issuperset(op.operands):
-                found.update(op.results)
-    return found
+    Attributes:
+        by_block: the pressure of each block.
+    """
 
+    def __init__(self, entry: ptx.EntryOp) -> None:
+        self._blocks = list(entry.body.blocks)
+        self._registers: dict[int, int] = {}
+        """The 32-bit registers that hold a value, if there are any."""
+        self._find_sizes()
+        self._steps = {
+            block: {id(op): self._step(op) for op in block.ops} for block in self._blocks
+        }
+        self._dear = self._registers.keys() - self._computed_from_nothing()
+        self._alive = self._alive_at_start()
+        self.by_block = {block: self._count(block) for block in self._blocks}
 
-@dataclass(frozen=True)
-class _Uses:
-    """What a block reads that it does not make, and what it makes."""
+    @property
+    def largest(self) -> Pressure:
+        """The pressure of the kernel."""
+        found = self.by_block.values()
+        return Pressure(max(one.alive for one in found), max(one.kept for one in found))
 
-    read: set[SSAValue]
-    made: set[SSAValue]
+    def count_again(self, block: Block) -> Pressure:
+        """Count a block whose operations are in another order than before, and no others."""
+        self.by_block[block] = self._count(block)
+        return self.by_block[block]
 
+    def _count(self, block: Block) -> Pressure:
+        registers, dear_values = self._registers, self._dear
+        alive: set[int] = set()
+        alive.update(*(self._alive[successor] for successor in successors_of(block)))
+        total = sum(registers[value] for value in alive)
+        dear = sum(registers[value] for value in alive & dear_values)
+        most, kept = total, dear
+        steps = self._steps[block]
+        for op in reversed(list(block.ops)):
+            step = steps[id(op)]
+            for value in step.makes:
+                if value in alive:
+                    alive.remove(value)
+                    total -= registers[value]
+                    if value in dear_values:
+                        dear -= registers[value]
+            for value in step.reads:
+                if value not in alive:
+                    alive.add(value)
+                    total += registers[value]
+                    if value in dear_values:
+                        dear += registers[value]
+            if total > most:
+                most = total
+            if step.stays and dear > kept:
+                kept = dear
+        arguments = registers.keys() & map(id, block.args)
+        unused = sum(registers[value] for value in arguments - alive)
+        return Pressure(max(most, total + unused), max(kept, dear))
 
-def _uses_of(block: Block) -> _Uses:
-    made: set[SSAValue] = set(block.args)
-    read: set[SSAValue] = set()
-    for op in block.ops:
-        read.update(op.operands)
-        made.update(op.results)
-    return _Uses(read - made, made)
+    def _find_sizes(self) -> None:
+        for block in self._blocks:
+            self._note_sizes(block.args)
+            for op in block.ops:
+                if type(op) is not ptx.ImmOp:
+                    self._note_sizes(op.results)
 
+    def _note_sizes(self, values: Iterable[SSAValue]) -> None:
+        for value in values:
+            kind = value.type
+            assert isinstance(kind, ptx.RegisterType)
+            if kind.bits != 1:
+                self._registers[id(value)] = -(-kind.bits // REGISTER_BITS)
 
-def _alive_at_start(uses: dict[Block, _Uses]) -> dict[Block, set[SSAValue]]:
-    """The values that each block or one behind it still needs, its own arguments aside."""
-    alive: dict[Block, set[SSAValue]] = {block: set(found.read) for block, found in uses.items()}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(alive):
-            before = len(alive[block])
-            for successor in successors_of(block):
-                alive[block] |= alive[successor] - uses[block].made
-            changed = changed or len(alive[block]) != before
-    return alive
+    def _step(self, op: Operation) -> _Step:
+        sized = self._registers
+        return _Step(
+            [value for value in map(id, op.operands) if value in sized],
+            [value for value in map(id, op.results) if value in sized],
+            getattr(op, "effect", None) is Effect.WRITE,
+        )
 
+    def _computed_from_nothing(self) -> set[int]:
+        """What can be computed again at any place, as no memory and no loop is in it."""
+        found: set[int] = set()
+        for block in self._blocks:
+            for op in block.ops:
+                is_pure = getattr(op, "effect", Effect.NONE) is Effect.NONE
+                if is_pure and found.issuperset(map(id, op.operands)):
+                    found.update(map(id, op.results))
+        return found
 
-class _Count:
-    """The values that are alive at a place, and the registers that they take."""
-
-    def __init__(self, cheap: set[SSAValue]) -> None:
-        self.cheap = cheap
-        self.values: set[SSAValue] = set()
-        self.total = self.dear = 0
-
-    def add(self, value: SSAValue) -> None:
-        """Count a value, once."""
-        if value not in self.values:
-            self.values.add(value)
-            self._change(value, 1)
-
-    def remove(self, value: SSAValue) -> None:
-        """Count a value no more."""
-        if value in self.values:
-            self.values.remove(value)
-            self._change(value, -1)
-
-    def _change(self, value: SSAValue, sign: int) -> None:
-        registers = sign * _registers(value)
-        self.total += registers
-        if value not in self.cheap:
-            self.dear += registers
-
-
-def _largest(block: Block, alive: dict[Block, set[SSAValue]], cheap: set[SSAValue]) -> Pressure:
-    """The pressure of a block, from its end to its start."""
-    now = _Count(cheap)
-    for successor in successors_of(block):
-        for value in alive[successor]:
-            now.add(value)
-    largest, kept = now.total, now.dear
-    for op in reversed(list(block.ops)):
-        for result in op.results:
-            now.remove(result)
-        for operand in op.operands:
-            now.add(operand)
-        largest = max(largest, now.total)
-        if isinstance(op, ptx.Instruction) and op.effect is Effect.WRITE:
-            kept = max(kept, now.dear)
-    unused = (argument for argument in block.args if argument not in now.values)
-    return Pressure(max(largest, now.total + sum(map(_registers, unused))), max(kept, now.dear))
+    def _alive_at_start(self) -> dict[Block, set[int]]:
+        """What each block or one behind it still needs, its own arguments aside."""
+        made: dict[Block, set[int]] = {}
+        alive: dict[Block, set[int]] = {}
+        for block, steps in self._steps.items():
+            made[block] = set(map(id, block.args))
+            made[block].update(*(step.makes for step in steps.values()))
+            alive[block] = set().union(*(step.reads for step in steps.values())) - made[block]
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(alive):
+                before = len(alive[block])
+                for successor in successors_of(block):
+                    alive[block] |= alive[successor] - made[block]
+                changed = changed or len(alive[block]) != before
+        return alive

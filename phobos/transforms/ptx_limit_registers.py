@@ -30,12 +30,12 @@ from xdsl.dialects.builtin import IntAttr, IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from phobos.analysis.occupancy import MAX_REGISTERS, registers_for, whole_warps
-from phobos.analysis.register_pressure import register_pressure
+from phobos.analysis.register_pressure import PressureCount
 from phobos.diagnostics import Diagnostic, tell
 from phobos.dialects import ptx
 from phobos.ir.locations import location_of
 from phobos.targets.ptx.chips import Chip, chip
-from phobos.transforms.ptx_reorder import reorder_entry
+from phobos.transforms.ptx_reorder import reorder_blocks
 
 THREADS = "phobos.threads"
 """On an entry: the threads of a block that it is compiled for."""
@@ -69,16 +69,16 @@ def limit_registers(entry: ptx.EntryOp, target: Chip) -> None:
         return
     threads = attribute.value.data
     available = min(registers_for(entry.minnctapersm or 1, threads), entry.maxnreg or MAX_REGISTERS)
-    pressure = register_pressure(entry)
+    count = PressureCount(entry)
     has_matrices = _has_matrices(entry)
-    has_too_many = not has_matrices and pressure.alive + RESERVE > available
-    if has_too_many and reorder_entry(entry, available - RESERVE):
-        pressure = register_pressure(entry)
-    _warn_of_spills(entry, pressure.kept, available)
+    has_too_many = not has_matrices and count.largest.alive + RESERVE > available
+    if has_too_many:
+        reorder_blocks(count, available - RESERVE)
+    _warn_of_spills(entry, count.largest.kept, available)
     if entry.minnctapersm is not None or entry.maxnreg is not None or has_matrices:
         return
     # ptxas puts loads early again as far as it has registers for that.
-    needed = MAX_REGISTERS if has_too_many else pressure.alive + RESERVE
+    needed = MAX_REGISTERS if has_too_many else count.largest.alive + RESERVE
     ctas, registers = occupancy(needed, threads, target)
     if entry.maxntid is None:
         entry.properties["maxnreg"] = IntAttr(registers)

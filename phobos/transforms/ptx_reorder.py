@@ -28,7 +28,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from phobos.analysis.occupancy import MAX_REGISTERS
-from phobos.analysis.register_pressure import pressure_by_block
+from phobos.analysis.register_pressure import PressureCount
 from phobos.dialects import ptx
 from phobos.dialects.ptx.instruction import Effect
 
@@ -42,23 +42,21 @@ class PtxReorderPass(ModulePass):
         """Reorder every kernel."""
         for entry in op.walk():
             if isinstance(entry, ptx.EntryOp):
-                reorder_entry(entry, entry.maxnreg or MAX_REGISTERS)
+                reorder_blocks(PressureCount(entry), entry.maxnreg or MAX_REGISTERS)
 
 
-def reorder_entry(entry: ptx.EntryOp, limit: int) -> bool:
+def reorder_blocks(count: PressureCount, limit: int) -> None:
     """Reorder the blocks of a kernel that need more registers than `limit`, where that helps.
 
-    Returns whether any is in another order now.
+    `count` is of the kernel as it is, and of the kernel in its new order then.
     """
-    before = pressure_by_block(entry)
-    tried = {block: list(block.ops) for block, pressure in before.items() if pressure.alive > limit}
-    for block, ops in tried.items():
-        _put(block, _reordered(ops))
-    after = pressure_by_block(entry) if tried else before
-    worse = [block for block in tried if after[block].alive >= before[block].alive]
-    for block in worse:
-        _put(block, tried[block])
-    return len(worse) < len(tried)
+    for block, before in list(count.by_block.items()):
+        if before.alive > limit:
+            ops = list(block.ops)
+            _put(block, _reordered(ops))
+            if count.count_again(block).alive >= before.alive:
+                _put(block, ops)
+                count.by_block[block] = before
 
 
 def _put(block: Block, ops: Sequence[Operation]) -> None:

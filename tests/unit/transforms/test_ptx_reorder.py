@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import phobos
-from phobos.analysis.register_pressure import register_pressure
+from phobos.analysis.register_pressure import PressureCount, register_pressure
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B32, B64, InstructionBuilder
 from phobos.transforms import ptx_limit_registers
-from phobos.transforms.ptx_reorder import reorder_entry
+from phobos.transforms.ptx_reorder import reorder_blocks
 
 SOURCE = """\
 @launch(64, 1, 16)
@@ -54,7 +54,7 @@ def run(source: str) -> tuple[str, np.ndarray, np.ndarray]:
 def test_another_order_gives_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = SOURCE.format(body=BODIES[name])
     text, y, s = run(source)
-    monkeypatch.setattr(ptx_limit_registers, "reorder_entry", lambda *_: False)
+    monkeypatch.setattr(ptx_limit_registers, "reorder_blocks", lambda *_: None)
     plain, plain_y, plain_s = run(source)
     assert (text != plain) == (name not in UNCHANGED)
     np.testing.assert_array_equal(y, plain_y)
@@ -81,20 +81,24 @@ def sums(count: int) -> ptx.EntryOp:
 def test_a_long_sum_needs_few_registers() -> None:
     entry = sums(2000)
     assert register_pressure(entry).alive == 2 + 2000
-    assert reorder_entry(entry, 249)
-    assert register_pressure(entry).alive == 2 + 2
+    count = PressureCount(entry)
+    reorder_blocks(count, 249)
+    assert register_pressure(entry) == count.largest
+    assert count.largest.alive == 2 + 2
     entry.verify()
 
 
 def test_what_fits_is_not_touched() -> None:
     entry = sums(20)
     before = list(entry.body.blocks[0].ops)
-    assert not reorder_entry(entry, 22)
+    reorder_blocks(PressureCount(entry), 22)
     assert list(entry.body.blocks[0].ops) == before
 
 
 def test_an_order_that_does_not_help_is_taken_back() -> None:
     entry = sums(1)
     before = list(entry.body.blocks[0].ops)
-    assert not reorder_entry(entry, 1)
+    count = PressureCount(entry)
+    reorder_blocks(count, 1)
+    assert register_pressure(entry) == count.largest
     assert list(entry.body.blocks[0].ops) == before
