@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from phobos.dialects import ptx
 from phobos.dialects.ptx.instruction import Effect
 from phobos.ir.dominance import successors_of
+from phobos.ir.views import operands_of, operations
 
 REGISTER_BITS = 32
 
@@ -67,7 +68,7 @@ class PressureCount:
         """The 32-bit registers that hold a value, if there are any."""
         self._find_sizes()
         self._steps = {
-            block: {id(op): self._step(op) for op in block.ops} for block in self._blocks
+            block: {id(op): self._step(op) for op in operations(block)} for block in self._blocks
         }
         self._dear = self._registers.keys() - self._computed_from_nothing()
         self._alive = self._alive_at_start()
@@ -92,7 +93,7 @@ class PressureCount:
         dear = sum(registers[value] for value in alive & dear_values)
         most, kept = total, dear
         steps = self._steps[block]
-        for op in reversed(list(block.ops)):
+        for op in reversed(list(operations(block))):
             step = steps[id(op)]
             for value in step.makes:
                 if value in alive:
@@ -117,7 +118,7 @@ class PressureCount:
     def _find_sizes(self) -> None:
         for block in self._blocks:
             self._note_sizes(block.args)
-            for op in block.ops:
+            for op in operations(block):
                 if type(op) is not ptx.ImmOp:
                     self._note_sizes(op.results)
 
@@ -131,7 +132,7 @@ class PressureCount:
     def _step(self, op: Operation) -> _Step:
         sized = self._registers
         return _Step(
-            [value for value in map(id, op.operands) if value in sized],
+            [value for value in map(id, operands_of(op)) if value in sized],
             [value for value in map(id, op.results) if value in sized],
             getattr(op, "effect", None) is Effect.WRITE,
         )
@@ -140,9 +141,9 @@ class PressureCount:
         """What can be computed again at any place, as no memory and no loop is in it."""
         found: set[int] = set()
         for block in self._blocks:
-            for op in block.ops:
+            for op in operations(block):
                 is_pure = getattr(op, "effect", Effect.NONE) is Effect.NONE
-                if is_pure and found.issuperset(map(id, op.operands)):
+                if is_pure and found.issuperset(map(id, operands_of(op))):
                     found.update(map(id, op.results))
         return found
 

@@ -37,7 +37,7 @@ from xdsl.traits import MemoryEffectKind, get_effects
 import phobos
 from phobos.analysis.grid import infer_grid
 from phobos.diagnostics import PhobosError
-from phobos.dialects.ptx import EntryOp, PtxModuleOp, SharedOp, SymbolOp
+from phobos.dialects.ptx import EntryOp, PtxModuleOp, SharedOp, SymbolOp, entries_in
 from phobos.driver.fingerprint import compiler_fingerprint
 from phobos.driver.options import CompileOptions
 from phobos.ir.kernel import (
@@ -51,6 +51,7 @@ from phobos.ir.kernel import (
     threads_of,
 )
 from phobos.ir.locations import location_of
+from phobos.ir.views import operations
 from phobos.targets.ptx.contract import (
     TYPE_BYTES,
     Access,
@@ -228,11 +229,10 @@ def _effects(op: Operation) -> Iterable[MemoryEffectKind]:
 
 def _index_bits(module: ModuleOp) -> int:
     """The index width, by the third argument of a tensor: its offset."""
-    for entry in module.walk():
-        if isinstance(entry, EntryOp):
-            for before, parameter in pairwise(entry.parameters):
-                if before.name.endswith("_aligned") and parameter.name.endswith("_offset"):
-                    return 64 if parameter.type == "u64" else 32
+    for entry in entries_in(module):
+        for before, parameter in pairwise(entry.parameters):
+            if before.name.endswith("_aligned") and parameter.name.endswith("_offset"):
+                return 64 if parameter.type == "u64" else 32
     return index_bits_of(module)
 
 
@@ -244,13 +244,13 @@ def _compiled(module: ModuleOp) -> Iterator[tuple[str, dict[str, Any]]]:
 
     Those are the bytes of shared memory, the tensor maps and the cluster.
     """
-    for container in module.walk():
+    for container in module.body.block.ops:
         if not isinstance(container, PtxModuleOp):
             continue
         variables = {op.sym_name: op for op in container.body.ops if isinstance(op, SharedOp)}
         for entry in container.body.ops:
             if isinstance(entry, EntryOp):
-                used = {op.symbol for op in entry.walk() if isinstance(op, SymbolOp)}
+                used = set(_symbols_in(entry))
                 dynamic = entry.attributes.get(DYNAMIC_SHARED)
                 yield (
                     entry.sym_name,
@@ -265,6 +265,14 @@ def _compiled(module: ModuleOp) -> Iterator[tuple[str, dict[str, Any]]]:
                         "cluster": cluster_of(entry),
                     },
                 )
+
+
+def _symbols_in(entry: EntryOp) -> Iterator[str]:
+    """The variables whose addresses a kernel takes."""
+    for block in entry.body.blocks:
+        for op in operations(block):
+            if type(op) is SymbolOp:
+                yield op.symbol
 
 
 def _end_of(variables: Iterable[SharedOp]) -> int:

@@ -13,6 +13,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from phobos.diagnostics import Note
 from phobos.ir.locations import error_at, location_of_value
+from phobos.ir.views import operands_of, operations
 
 
 class DominatorTree:
@@ -143,8 +144,8 @@ def _check_block(block: Block, visible: set[int], added: list[int]) -> None:
     for argument in block.args:
         added.append(id(argument))
     visible.update(added[before:])
-    for op in block.ops:
-        for operand in op.operands:
+    for op in operations(block):
+        for operand in operands_of(op):
             if id(operand) not in visible:
                 raise _use_before_definition(op, operand)
         for region in op.regions:

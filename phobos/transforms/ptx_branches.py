@@ -32,9 +32,8 @@ class PtxSimplifyBranchesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Simplify every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                simplify_branches(entry)
+        for entry in ptx.entries_in(op):
+            simplify_branches(entry)
 
 
 def simplify_branches(entry: ptx.EntryOp) -> bool:

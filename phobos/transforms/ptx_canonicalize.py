@@ -38,9 +38,8 @@ class PtxCanonicalizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Canonicalize every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                canonicalize_entry(entry)
+        for entry in ptx.entries_in(op):
+            canonicalize_entry(entry)
 
 
 def canonicalize_entry(entry: ptx.EntryOp) -> None:

@@ -21,6 +21,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import ptx
+from phobos.ir.views import operands_of, operations
 from phobos.transforms.ptx_branches import edge_value, remove_arguments
 
 
@@ -31,9 +32,8 @@ class PtxDeadCodePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Clean every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                remove_dead_code(entry)
+        for entry in ptx.entries_in(op):
+            remove_dead_code(entry)
 
 
 def remove_dead_code(entry: ptx.EntryOp) -> None:
@@ -45,11 +45,7 @@ def remove_dead_code(entry: ptx.EntryOp) -> None:
         unneeded = {argument.index for argument in block.args if id(argument) not in needed}
         if unneeded:
             dead_arguments[block] = unneeded
-        op = block.first_op
-        while op is not None:
-            if id(op) not in needed:
-                dead_ops.append(op)
-            op = op.next_op
+        dead_ops += [op for op in operations(block) if id(op) not in needed]
     for op in dead_ops:
         op.operands = ()
     if dead_arguments:
@@ -64,12 +60,10 @@ def _needed(entry: ptx.EntryOp) -> set[int]:
     needed: set[int] = set()
     pending: list[SSAValue] = []
     for block in entry.body.blocks:
-        op = block.first_op
-        while op is not None:
+        for op in operations(block):
             if _is_root(op):
                 needed.add(id(op))
                 pending.extend(_operands_that_matter(op))
-            op = op.next_op
     while pending:
         value = pending.pop()
         owner = value.owner
@@ -77,7 +71,7 @@ def _needed(entry: ptx.EntryOp) -> set[int]:
             if id(owner) not in needed:
                 assert isinstance(owner, Operation)
                 needed.add(id(owner))
-                pending.extend(owner.operands)
+                pending.extend(operands_of(owner))
         elif id(value) not in needed:
             needed.add(id(value))
             for use in value.block.uses:
@@ -96,4 +90,4 @@ def _operands_that_matter(op: Operation) -> Sequence[SSAValue]:
     """The operands of a root; what a branch passes on matters only if the argument does."""
     if isinstance(op, ptx.CondBraOp):
         return (op.condition,)
-    return () if op.successors else op.operands
+    return () if op.successors else operands_of(op)

@@ -29,6 +29,7 @@ from phobos.dialects.ptx.attributes import GUARD_IF, GUARD_UNLESS, suffix_attr
 from phobos.dialects.ptx.instruction import OFFSET_LIMIT, Effect
 from phobos.dialects.ptx.shape import OFFSET_NAMES
 from phobos.ir.dominance import DominatorTree
+from phobos.ir.views import operands_of, operations
 from phobos.transforms.ptx_evaluate import evaluate, to_pattern, to_signed
 from phobos.transforms.ptx_identities import RULES
 from phobos.transforms.ptx_workbench import Candidate
@@ -44,9 +45,8 @@ class PtxFoldPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                fold_entry(entry)
+        for entry in ptx.entries_in(op):
+            fold_entry(entry)
 
 
 def fold_entry(entry: ptx.EntryOp) -> None:
@@ -80,12 +80,9 @@ class Folder:
                     del self._known[key]
             self._scope = []
             scopes.append(self._scope)
-            op = block.first_op
-            while op is not None:
-                # What is made on the way goes before the operation, so the next one stays.
-                following = op.next_op
+            # What is made on the way goes before the operation, so the next one stays.
+            for op in operations(block):
                 self._visit(op)
-                op = following
 
     # What identities ask and make ----------------------------------------------------------------
 
@@ -115,7 +112,7 @@ class Folder:
         if type(owner) is not cls:
             return None
         instruction = cast(ptx.Instruction, owner)
-        return instruction.suffix, instruction.operands
+        return instruction.suffix, operands_of(instruction)
 
     def make(
         self,
@@ -162,21 +159,20 @@ class Folder:
         elif cls is ptx.SymbolOp:
             symbol = cast(ptx.SymbolOp, op)
             self._reuse(op, (cls, symbol.symbol, _register_of(symbol.results[0]).data))
-        elif issubclass(cls, ptx.Instruction):
-            instruction = cast(ptx.Instruction, op)
-            if cls.effect is not Effect.NONE:
-                self._visit_effect(instruction)
+        elif ptx.is_instruction(op):
+            if op.effect is not Effect.NONE:
+                self._visit_effect(op)
             elif len(op.results) == 1:
-                self._visit_pure(instruction)
+                self._visit_pure(op)
             else:
-                self._visit_pure_many(instruction)
+                self._visit_pure_many(op)
 
     def _map_operands(self, op: Operation) -> None:
         """Put replacements in the place of operands that were replaced."""
-        replaced = self._replaced
-        for value in op.operands:
+        replaced, values = self._replaced, operands_of(op)
+        for value in values:
             if id(value) in replaced:
-                op.operands = [replaced.get(id(value), value) for value in op.operands]
+                op.operands = [replaced.get(id(value), value) for value in values]
                 return
 
     def _visit_effect(self, op: ptx.Instruction) -> None:
@@ -190,7 +186,7 @@ class Folder:
     def _visit_pure(self, op: ptx.Instruction) -> None:
         result = op.results[0]
         candidate = Candidate(
-            type(op), op.suffix, tuple(op.operands), _register_of(result), op.immediates
+            type(op), op.suffix, operands_of(op), _register_of(result), op.immediates
         )
         value = self._simplified(candidate)
         if value is None:
@@ -200,7 +196,7 @@ class Folder:
 
     def _visit_pure_many(self, op: ptx.Instruction) -> None:
         """Instructions such as unpack and setp with two results."""
-        operands = tuple(op.operands)
+        operands = operands_of(op)
         registers = [_register_of(result) for result in op.results]
         patterns = [self.constant(value) for value in operands]
         folded = None
@@ -305,7 +301,7 @@ class Folder:
         """Move constants that were added to an address into the instruction's offset."""
         shape = op.shape
         for index, name in zip(shape.addresses, OFFSET_NAMES, strict=False):
-            base = op.operands[index]
+            base = operands_of(op)[index]
             total = offset = _offset_of(op, name)
             while (step := self._constant_step(base)) is not None:
                 base, total = step[0], total + step[1]
@@ -353,4 +349,4 @@ def _memory_key(op: ptx.Instruction) -> Key:
     properties = op.properties
     kinds = tuple(_register_of(result).data for result in op.results)
     polarity = properties.get("guard")
-    return (type(op), op.suffix, kinds, op.offset(), polarity, *map(id, op.operands))
+    return (type(op), op.suffix, kinds, op.offset(), polarity, *map(id, operands_of(op)))

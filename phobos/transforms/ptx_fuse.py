@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from phobos.dialects import ptx
 from phobos.dialects.ptx.attributes import suffix_attr
+from phobos.ir.views import operations
 from phobos.transforms.ptx_evaluate import bits_of, is_integer
 
 
@@ -27,16 +28,15 @@ class PtxFusePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse in every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                fuse_products(entry)
+        for entry in ptx.entries_in(op):
+            fuse_products(entry)
 
 
 def fuse_products(entry: ptx.EntryOp) -> None:
     """Fuse the multiplications and additions of one kernel."""
     for block in entry.body.blocks:
-        for op in tuple(block.ops):
-            if isinstance(op, ptx.AddOp) and is_integer(op.suffix):
+        for op in tuple(operations(block)):
+            if type(op) is ptx.AddOp and is_integer(op.suffix):
                 _fuse(op)
 
 

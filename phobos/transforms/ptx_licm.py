@@ -22,6 +22,7 @@ from phobos.dialects import ptx
 from phobos.dialects.ptx.instruction import Effect
 from phobos.ir.dominance import DominatorTree, successors_of
 from phobos.ir.loops import Loop, find_loops
+from phobos.ir.views import operands_of, operations
 
 
 class PtxLicmPass(ModulePass):
@@ -31,9 +32,8 @@ class PtxLicmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Hoist in every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                hoist_invariants(entry)
+        for entry in ptx.entries_in(op):
+            hoist_invariants(entry)
 
 
 def hoist_invariants(entry: ptx.EntryOp) -> None:
@@ -50,16 +50,13 @@ def hoist_invariants(entry: ptx.EntryOp) -> None:
             continue
         for argument in block.args:
             made[id(argument)] = loop
-        op = block.first_op
-        while op is not None:
-            following = op.next_op
+        for op in operations(block):
             home = _home(op, loop, made)
             if home is not loop:
                 _hoist(op, _outermost(loop, home), tree)
             if home is not None:
                 for result in op.results:
                     made[id(result)] = home
-            op = following
 
 
 def _home(op: Operation, loop: Loop, made: dict[int, Loop]) -> Loop | None:
@@ -67,7 +64,7 @@ def _home(op: Operation, loop: Loop, made: dict[int, Loop]) -> Loop | None:
     if getattr(op, "effect", None) is not Effect.NONE:
         return loop
     home: Loop | None = None
-    for operand in op.operands:
+    for operand in operands_of(op):
         changing = made.get(id(operand))
         if changing is None or changing is home:
             continue

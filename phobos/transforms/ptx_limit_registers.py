@@ -34,6 +34,7 @@ from phobos.analysis.register_pressure import PressureCount
 from phobos.diagnostics import Diagnostic, tell
 from phobos.dialects import ptx
 from phobos.ir.locations import location_of
+from phobos.ir.views import operations
 from phobos.targets.ptx.chips import Chip, chip
 from phobos.transforms.ptx_reorder import reorder_blocks
 
@@ -87,7 +88,7 @@ def limit_registers(entry: ptx.EntryOp, target: Chip) -> None:
 
 
 def _has_matrices(entry: ptx.EntryOp) -> bool:
-    return any(isinstance(op, _MATRIX) for block in entry.body.blocks for op in block.ops)
+    return any(type(op) in _MATRIX for block in entry.body.blocks for op in operations(block))
 
 
 def _warn_of_spills(entry: ptx.EntryOp, needed: int, limit: int) -> None:

@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from phobos.dialects import ptx
 from phobos.dialects.ptx.attributes import suffix_attr
 from phobos.dialects.ptx.types import PRED
+from phobos.ir.views import operations
 
 _OPPOSITES = {"lt": "geu", "le": "gtu", "gt": "leu", "ge": "ltu"}
 
@@ -34,16 +35,15 @@ class PtxNegateComparisonsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Negate in every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                negate_comparisons(entry)
+        for entry in ptx.entries_in(op):
+            negate_comparisons(entry)
 
 
 def negate_comparisons(entry: ptx.EntryOp) -> None:
     """Negate the ordered comparisons of f32 of one kernel."""
     for block in entry.body.blocks:
-        for op in tuple(block.ops):
-            if isinstance(op, ptx.SetpOp) and (opposite := _opposite(op)) is not None:
+        for op in tuple(operations(block)):
+            if type(op) is ptx.SetpOp and (opposite := _opposite(op)) is not None:
                 _negate(op, opposite)
 
 

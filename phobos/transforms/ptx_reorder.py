@@ -40,9 +40,8 @@ class PtxReorderPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Reorder every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                reorder_blocks(PressureCount(entry), entry.maxnreg or MAX_REGISTERS)
+        for entry in ptx.entries_in(op):
+            reorder_blocks(PressureCount(entry), entry.maxnreg or MAX_REGISTERS)
 
 
 def reorder_blocks(count: PressureCount, limit: int) -> None:

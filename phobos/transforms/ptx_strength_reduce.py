@@ -31,6 +31,7 @@ from phobos.dialects.ptx.attributes import suffix_attr
 from phobos.dialects.ptx.instruction import Effect
 from phobos.ir.dominance import DominatorTree
 from phobos.ir.loops import Loop, find_loops
+from phobos.ir.views import operations
 from phobos.transforms.ptx_branches import append_argument, edge_values
 from phobos.transforms.ptx_evaluate import to_pattern, to_signed
 
@@ -57,9 +58,8 @@ class PtxStrengthReducePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Reduce every kernel."""
-        for entry in op.walk():
-            if isinstance(entry, ptx.EntryOp):
-                reduce_strength(entry)
+        for entry in ptx.entries_in(op):
+            reduce_strength(entry)
 
 
 def reduce_strength(entry: ptx.EntryOp) -> bool:
@@ -240,8 +240,8 @@ class _LoopReduction:
         for block in self.latch.parent.blocks if self.latch.parent else ():
             if block not in self.loop.blocks:
                 continue
-            for op in block.ops:
-                if not isinstance(op, ptx.Instruction) or op.effect is Effect.NONE:
+            for op in operations(block):
+                if not ptx.is_instruction(op) or op.effect is Effect.NONE:
                     continue
                 for index in op.shape.addresses:
                     base = op.operands[index]

@@ -42,9 +42,11 @@ from phobos.dialects.ptx import (
     RetOp,
     SharedOp,
     SymbolOp,
+    is_instruction,
 )
 from phobos.ir.dominance import check_dominance
 from phobos.ir.locations import location_of
+from phobos.ir.views import operands_of, operations
 from phobos.targets.ptx.chips import CHIPS, MAX_STATIC_SHARED, MAX_THREADS, Chip, chip
 from phobos.targets.ptx.legality import (
     MAX_CLUSTER,
@@ -130,8 +132,8 @@ def _entry_violations(entry: EntryOp, target: Chip) -> Iterator[Diagnostic]:
     yield from _cluster_violations(entry, prod(cluster_of(entry)), target)
     legal: set[tuple[object, ...]] = set()
     for block in entry.body.blocks:
-        for op in block.ops:
-            if not isinstance(op, Instruction):
+        for op in operations(block):
+            if not is_instruction(op):
                 yield from _other_violations(op, entry)
             elif _signature(op) not in legal:
                 violation = _instruction_violation(op, target)
@@ -179,7 +181,7 @@ def _other_violations(op: Operation, entry: EntryOp) -> Iterator[Diagnostic]:
 
 def _signature(op: Instruction) -> tuple[object, ...]:
     """All that decides whether an instruction with no property but a suffix is legal."""
-    types = [cast(RegisterType, value.type).data for value in (*op.operands, *op.results)]
+    types = [cast(RegisterType, value.type).data for value in (*operands_of(op), *op.results)]
     return (type(op), op.suffix, len(op.results), len(op.properties), *types)
 
 

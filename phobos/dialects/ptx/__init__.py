@@ -71,6 +71,7 @@ from phobos.dialects.ptx.floating import (
 from phobos.dialects.ptx.instruction import (
     Effect,
     Instruction,
+    is_instruction,
 )
 from phobos.dialects.ptx.integer import (
     AbsOp,
@@ -123,6 +124,7 @@ from phobos.dialects.ptx.module import (
     EntryOp,
     PtxModuleOp,
     SharedOp,
+    entries_in,
 )
 from phobos.dialects.ptx.moves import (
     ClockOp,
@@ -412,4 +414,6 @@ __all__ = [
     "WmmaMmaOp",
     "WmmaStoreOp",
     "XorOp",
+    "entries_in",
+    "is_instruction",
 ]

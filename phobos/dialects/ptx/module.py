@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, LocationAttr, StringAttr, UnitAttr
@@ -343,3 +343,14 @@ class SharedOp(Operation):
         printer.print_string(f"{head} align {self.align}")
         if self.attributes:
             printer.print_op_attributes(self.attributes)
+
+
+def entries_in(op: Operation) -> Iterator[EntryOp]:
+    """The kernels in an operation, in order; a walk would go through their instructions, too."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                if isinstance(inner, EntryOp):
+                    yield inner
+                elif inner.regions:
+                    yield from entries_in(inner)

@@ -26,6 +26,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from phobos.dialects.ptx.control import BraOp, CondBraOp
 from phobos.dialects.ptx.instruction import Instruction
+from phobos.ir.views import operations
 
 _ENTRY = -2
 """The position at which the arguments of a block are made; instructions follow at 0, 4, ...
@@ -121,7 +122,7 @@ def _overlap(left: Range, right: Range) -> bool:
 
 def _ties(block: Block) -> Iterable[tuple[SSAValue, SSAValue]]:
     """The results of a block that an operand in a register is tied to, and that operand."""
-    for op in block.ops:
+    for op in operations(block):
         if not getattr(op, "has_ties", False):
             continue
         assert isinstance(op, Instruction)
@@ -161,14 +162,12 @@ class _Liveness:
         """The tied operands of an operation, by its identity."""
         for block in blocks:
             position = 0
-            op = block.first_op
-            while op is not None:
+            for op in operations(block):
                 self._positions[id(op)] = position
                 if getattr(op, "has_ties", False):
                     assert isinstance(op, Instruction)
                     self._ties[id(op)] = frozenset(operand for operand, _ in op.ties)
                 position += _STEP
-                op = op.next_op
             for successor in block.last_op.successors if block.last_op else ():
                 self._predecessors[successor].append(block)
 

@@ -19,13 +19,14 @@ from phobos.dialects.ptx.attributes import Parameter
 from phobos.dialects.ptx.calls import AssertFailOp, PrintfOp
 from phobos.dialects.ptx.control import BraOp, CondBraOp, ExitOp, RetOp
 from phobos.dialects.ptx.forms import OLDEST, Version
-from phobos.dialects.ptx.instruction import Instruction
+from phobos.dialects.ptx.instruction import Instruction, is_instruction
 from phobos.dialects.ptx.module import EntryOp, PtxModuleOp, SharedOp
 from phobos.dialects.ptx.moves import ImmOp, ParamAddressOp, ParamOp, SymbolOp
 from phobos.dialects.ptx.shape import OFFSET_NAMES, Shape
 from phobos.dialects.ptx.signatures import ItemKind, Literal
 from phobos.dialects.ptx.types import B64, REGISTER_TYPES, RegisterType
 from phobos.ir.locations import error_at, resolve_location
+from phobos.ir.views import operands_of, operations
 from phobos.targets.ptx.calls import Texts, assertfail_lines, printf_lines
 from phobos.targets.ptx.chips import chip as chip_of
 from phobos.targets.ptx.coalesce import coalesce
@@ -201,14 +202,15 @@ class _EntryPrinter:
         self._label_lines.append((len(self.lines), self._labels[block]))
         self.lines.append(f"{self._labels[block]}:")
         has_files = self.files is not None
-        for op in block.ops:
+        last = block.last_op
+        for op in operations(block):
             if op.__class__ in _SILENT:
                 continue
             if has_files and op.location is not self._last_location:
                 self._line_directive(op)
-            if op is block.last_op:
+            if op is last:
                 self._terminator(op, following)
-            elif isinstance(op, Instruction):
+            elif is_instruction(op):
                 self._instruction(op)
             elif isinstance(op, PrintfOp | AssertFailOp):
                 self._call(op)
@@ -308,7 +310,7 @@ class _EntryPrinter:
     def _instruction(self, op: Instruction) -> None:
         properties = op.properties
         suffix = properties.get("suffix")
-        results, operands = op.results, tuple(op.operands)
+        results, operands = op.results, operands_of(op)
         key = (
             op.__class__,
             None if suffix is None else suffix.data,  # pyright: ignore[reportAttributeAccessIssue]
@@ -360,7 +362,7 @@ class _EntryPrinter:
     ) -> None:
         """Append the texts of operands among which are addresses or literal-only ones."""
         names, properties = self.names, op.properties
-        operands = tuple(op.operands)
+        operands = operands_of(op)
         immediates = None
         for index, offset_name in order:
             if index is None:
@@ -378,7 +380,7 @@ class _EntryPrinter:
     ) -> None:
         """Move the tied operands to the registers of their results, where they are not there."""
         copies: list[Copy[RegisterType]] = []
-        operands = tuple(op.operands)
+        operands = operands_of(op)
         for operand, result in ties:
             value = operands[operand]
             source = self._source(value)
