@@ -132,7 +132,7 @@ class Folder:
         found = self._simplified(candidate)
         if found is not None:
             return found
-        key = _key(candidate)
+        key = _key(cls, suffix, values, candidate.result)
         known = self._known.get(key)
         if known is not None:
             return known[0]
@@ -184,15 +184,16 @@ class Folder:
             self._reuse(op, _memory_key(op))
 
     def _visit_pure(self, op: ptx.Instruction) -> None:
-        result = op.results[0]
-        candidate = Candidate(
-            type(op), op.suffix, operands_of(op), _register_of(result), op.immediates
-        )
-        value = self._simplified(candidate)
-        if value is None:
-            self._reuse(op, _key(candidate))
-        else:
-            self._replaced[id(result)] = value
+        cls, result, suffix, immediates = type(op), op.results[0], op.suffix, op.immediates
+        operands, register = operands_of(op), _register_of(result)
+        # Most instructions are of floats, for which there is no rule.
+        if cls in RULES or self._are_constants(operands):
+            candidate = Candidate(cls, suffix, operands, register, immediates)
+            value = self._simplified(candidate)
+            if value is not None:
+                self._replaced[id(result)] = value
+                return
+        self._reuse(op, _key(cls, suffix, operands, register, immediates))
 
     def _visit_pure_many(self, op: ptx.Instruction) -> None:
         """Instructions such as unpack and setp with two results."""
@@ -217,10 +218,17 @@ class Folder:
         kinds = tuple(register.data for register in registers)
         self._reuse(op, (type(op), op.suffix, kinds, *map(id, operands)))
 
+    def _are_constants(self, operands: Operands) -> bool:
+        constants = self._constants
+        for value in operands:
+            if id(value) not in constants:
+                return False
+        return bool(operands)
+
     def _simplified(self, candidate: Candidate) -> SSAValue | None:
         """A value that an instruction always equals, if there is a simpler one."""
         operands, constants = candidate.operands, self._constants
-        if operands and all(map(constants.__contains__, map(id, operands))):
+        if self._are_constants(operands):
             patterns = [constants[id(value)] for value in operands]
             register = candidate.result
             folded = evaluate(
@@ -335,13 +343,18 @@ def _offset_of(op: ptx.Instruction, name: str) -> int:
     return attr.data if isinstance(attr, IntAttr) else 0
 
 
-def _key(candidate: Candidate) -> Key:
+def _key(
+    cls: type[ptx.Instruction],
+    suffix: str,
+    operands: Operands,
+    result: ptx.RegisterType,
+    immediates: tuple[int, ...] = (),
+) -> Key:
     """What a pure instruction computes, for finding equal ones."""
-    cls = candidate.cls
-    ids = list(map(id, candidate.operands))
+    ids = list(map(id, operands))
     if cls.commutative and ids[0] > ids[1]:
         ids[0], ids[1] = ids[1], ids[0]
-    return (cls, candidate.suffix, candidate.result.data, candidate.immediates, *ids)
+    return (cls, suffix, result.data, immediates, *ids)
 
 
 def _memory_key(op: ptx.Instruction) -> Key:
