@@ -9,7 +9,7 @@ launch to launch, such as a batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from math import gcd
 
 from phobos.record import Value, record
@@ -32,7 +32,11 @@ class Multiples(Value):
 
 def multiples_of(kernel: KernelContract, extents: Mapping[str, int]) -> Multiples:
     """The most that a variant for a launch with these extents may assume."""
-    last = _last_dims(kernel)
+    return largest_multiples(_last_dims(kernel), extents)
+
+
+def largest_multiples(last: Set[str], extents: Mapping[str, int]) -> Multiples:
+    """The most that these extents allow; `last` are the dims that are the last axis of a tensor."""
     own = {name: gcd(MAX_EXTENT_MULTIPLE, extents[name]) for name in sorted(last & extents.keys())}
     others = [extent for name, extent in extents.items() if name not in own]
     if others:

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from math import gcd
 from typing import ClassVar
 
 import numpy as np
@@ -24,10 +23,10 @@ from tools.fuzz.generator import Case
 from tools.fuzz.memory import Memory
 from tools.fuzz.scalars import Array
 from tools.fuzz.values import Misuse, Undecided
+from tools.variants import variant_for
 
 Arguments = Mapping[str, Array | int | float | bool]
 MOST_SHOWN = 6
-_MULTIPLES = 16
 
 
 class _Emulator(EmulatorDevice):
@@ -109,7 +108,6 @@ def launched(case: Case, program: ast.Program, arguments: Arguments, device: str
         name: value.copy() if isinstance(value, np.ndarray) else value
         for name, value in arguments.items()
     }
-    extents = _named_extents(program, arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", phobos.PhobosWarning)
         # The variant that the launch will ask for, so that no other is compiled.
@@ -118,10 +116,10 @@ def launched(case: Case, program: ast.Program, arguments: Arguments, device: str
             chip=case.chip if device == "emulator" else None,
             index_bits=case.index_bits,
             check_bounds=case.check_bounds,
-            extent_multiple=gcd(_MULTIPLES, *extents),
             tensor_maps=case.tensor_maps,
             name="fuzz.ph",
             cache=False,
+            **variant_for(program, _named_extents(program, arguments)),
         )
         (kernel,) = module.contract.kernels
         where: str | Device = device
@@ -133,16 +131,16 @@ def launched(case: Case, program: ast.Program, arguments: Arguments, device: str
     return given
 
 
-def _named_extents(program: ast.Program, arguments: Arguments) -> list[int]:
+def _named_extents(program: ast.Program, arguments: Arguments) -> dict[str, int]:
     """The extents that only a launch knows."""
     (kernel,) = program.kernels
-    return [
-        extent
+    return {
+        dim.name: extent
         for param in kernel.params
         if isinstance(param.type, ast.ShapedType)
         for dim, extent in zip(param.type.dims, np.shape(arguments[param.name]), strict=True)
         if isinstance(dim, ast.DimName)
-    ]
+    }
 
 
 def compare(name: str, expected: Memory, found: Array) -> str:

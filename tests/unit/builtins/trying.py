@@ -13,11 +13,12 @@ from contextvars import ContextVar
 
 import phobos
 from phobos.diagnostics import PhobosError
-from phobos.frontend import FrontendOptions, to_ir
+from phobos.frontend import FrontendOptions, parse, to_ir
 from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.runtime.module import Module
 from phobos.targets.ptx.assembler import assemble, find_ptxas
 from tests.support.cases import Arrays, Case, Reference, run_case
+from tools.variants import Variant, variant_for
 
 CHIPS = ("sm_75", "sm_90")
 """The poorest chip and a rich one; what differs between those in between has tests of its own."""
@@ -38,11 +39,27 @@ def on_gpu() -> Iterator[None]:
 _HEADER = re.compile(r"^\.(version|target).*\n", re.MULTILINE)
 
 
-def compiled(source: str, chip: str = "sm_80", index_bits: int = 32) -> Module:
-    """A program as a module of the runtime; what is doubtful about it is meant."""
+def compiled(
+    source: str, chip: str = "sm_80", index_bits: int = 32, extents: Mapping[str, int] | None = None
+) -> Module:
+    """A program as a module of the runtime; what is doubtful about it is meant.
+
+    With `extents`, as a launch with these has it on the emulator.
+    """
+    variant: Variant = {"extent_multiple": 4, "extent_multiples": {}}
+    if extents is not None:
+        variant = variant_for(parse(source, "test.ph"), extents)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", phobos.PhobosWarning)
-        return phobos.compile(source, chip=chip, index_bits=index_bits, name="test.ph", cache=False)
+        return phobos.compile(
+            source,
+            chip=chip,
+            index_bits=index_bits,
+            name="test.ph",
+            cache=False,
+            line_info=extents is not None,
+            **variant,
+        )
 
 
 def check(
@@ -69,7 +86,7 @@ def check(
     ]
     for chip in chips:
         for width in widths:
-            module = compiled(source, chip, width)
+            module = compiled(source, chip, width, cases[0].dims)
             text = _HEADER.sub("", module.ptx)
             if text in seen:
                 continue

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from phobos.driver import compilation
 from tools.fuzz.__main__ import run_chunk
 from tools.fuzz.generator import generate
 from tools.fuzz.runner import Verdict
@@ -29,3 +32,17 @@ def test_programs_agree(first: int) -> None:
 def test_a_seed_gives_one_program() -> None:
     assert generate(5).source == generate(5).source
     assert len({generate(seed).source for seed in range(40)}) == 40
+
+
+def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the extents of its launch, which would ask for another variant otherwise."""
+    compiled: list[str] = []
+    compile_text = compilation.compile_text
+
+    def counting(text: str, *args: Any, **named: Any) -> compilation.Compilation:
+        compiled.append(text)
+        return compile_text(text, *args, **named)
+
+    monkeypatch.setattr(compilation, "compile_text", counting)
+    outcomes = run_chunk((range(20), None, "emulator", False))
+    assert len(compiled) == len(outcomes) == 20
