@@ -106,7 +106,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 
 
 _FROM_OPTIONS = {
-    "ph-select-contraction": ("chip",),
+    "ph-select-contraction": ("chip", "tensor_maps"),
     "ph-pipeline-loops": ("chip", "tensor_maps"),
     "ph-lower-to-ptx": ("chip",),
 }

@@ -87,7 +87,9 @@ class Instruction:
     (M, N, K) of one instruction, or what one thread holds side by side for `fma` with K = 1; `a`
     and `b` name the operands (`OPERAND_FORMS`), `accumulator` is the PTX type of the sum; `warps`
     the warps along M and N. If `part` is not 0, so much of K at a time is summed from zero, and the
-    sums of the parts are added up as f32.
+    sums of the parts are added up as f32. If `turned`, a `wgmma` makes the product's transpose,
+    C^T = B^T A^T: `shape`, `a`, `b` and `warps` are those of that product, whose M is the N of the
+    contraction. Its operands are f32 that have been rounded to tf32, which it does not do itself.
     """
 
     name: str
@@ -97,19 +99,21 @@ class Instruction:
     accumulator: str
     warps: tuple[int, int]
     part: int = 0
+    turned: bool = False
 
     def __str__(self) -> str:
         m, n, k = self.shape
         along_m, along_n = self.warps
         operands = self.a if self.a == self.b else f"{self.a}*{self.b}"
         parts = f" parts {self.part}" if self.part else ""
-        shape = f"m{m}n{n}k{k}"
-        return f"{self.name} {shape} {operands} {self.accumulator} warps {along_m}x{along_n}{parts}"
+        turned = " turned" if self.turned else ""
+        made = f"{self.name} m{m}n{n}k{k} {operands} {self.accumulator}"
+        return f"{made} warps {along_m}x{along_n}{parts}{turned}"
 
 
 _TEXT = re.compile(
     r"(fma|mma|wmma|wgmma) m(\d+)n(\d+)k(\d+) (\w+)(?:\*(\w+))? (\w+)"
-    r" warps (\d+)x(\d+)(?: parts (\d+))?"
+    r" warps (\d+)x(\d+)(?: parts (\d+))?( turned)?"
 )
 
 
@@ -134,8 +138,8 @@ class InstructionAttr(Data[Instruction]):
             unknown = next((name for name in (a, b) if name not in OPERAND_FORMS), None)
             if unknown is not None:
                 parser.raise_error(f"`{unknown}` is no operand of a contraction", start, parser.pos)
-            part = int(found[10] or 0)
-            return Instruction(found[1], (m, n, k), a, b, total, (along_m, along_n), part)
+            part, turned = int(found[10] or 0), found[11] is not None
+            return Instruction(found[1], (m, n, k), a, b, total, (along_m, along_n), part, turned)
 
     def print_parameter(self, printer: Printer) -> None:
         """Prints the instruction's text in quotes."""
@@ -232,6 +236,22 @@ def by_warpgroups(op: Operation) -> bool:
     return (
         isinstance(op, DotOp) and op.instruction is not None and op.instruction.data.name == WGMMA
     )
+
+
+def described_operand(made_of: Instruction) -> int:
+    """Which operand, A or B, a `wgmma` can only read from shared memory itself: 0 or 1.
+
+    The other one may be in registers; that of a product that is `turned` always is.
+    """
+    return 0 if made_of.turned else 1
+
+
+def operands_by_descriptor(op: DotOp) -> tuple[SSAValue, ...]:
+    """The operands in shared memory that a product by `wgmma` reads by itself; none of others."""
+    if op.instruction is None or not by_warpgroups(op):
+        return ()
+    given = (op.a,) if op.instruction.data.turned else (op.a, op.b)
+    return tuple(one for one in given if isinstance(one.type, MemRefType))
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AnyFloat,
+    Float32Type,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -238,6 +239,29 @@ class RemainderOp(IRDLOperation):
             raise VerifyException(f"{self.name} is of floats, not of {type_}")
 
 
+@irdl_op_definition
+class RoundTF32Op(IRDLOperation):
+    """f32 with the bits that tf32 has, to nearest: `%r = tile.round_tf32 %a : tensor<8xf32>`."""
+
+    name = "tile.round_tf32"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+
+    value = operand_def(_T)
+    result = result_def(_T)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type])
+
+    def verify_(self) -> None:
+        """Refuses anything but f32."""
+        type_ = self.result.type
+        element = type_.element_type if isinstance(type_, TensorType | VectorType) else type_
+        if not isinstance(element, Float32Type):
+            raise VerifyException(f"{self.name} is of f32, not of {type_}")
+
+
 class Comparison(IRDLOperation):
     """Base class: compares two tiles or runs element by element."""
 
@@ -338,7 +362,7 @@ ELEMENTWISE: dict[type[Operation], type[IRDLOperation]] = {
 """arith's op on scalars -> the op on tiles and runs that means the same."""
 
 
-MORE = (ReverseBitsOp, PermuteBytesOp, RemainderOp)
+MORE = (ReverseBitsOp, PermuteBytesOp, RemainderOp, RoundTF32Op)
 """Ops on scalars, runs and tiles that arith and math do not have."""
 
 

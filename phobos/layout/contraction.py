@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from phobos.layout.algebra import permute_bits
+from phobos.layout.algebra import permute_bits, transpose
 from phobos.layout.build import LANE, LANE_BITS, OFFSET, REGISTER, WARP, ceil_pow2, cover, log2
 from phobos.layout.fragments import WARPGROUP_WARPS, mma_a, mma_b, mma_c, wgmma_a, wgmma_c
 from phobos.layout.linear import LinearLayout
@@ -119,19 +119,37 @@ def wgmma_contraction(
     shape: tuple[int, int, int],
     packed: int,
     warps: tuple[int, int],
+    *,
+    turned: bool = False,
 ) -> Contraction:
     """Layouts for `wgmma` of `shape` (M = 64, N, K): of A as registers hold it, of C.
 
     The four warps of a warpgroup are one below the other. B is only read from shared memory: its
     layout says where each piece starts.
 
+    If `turned`, `shape` and `warps` are those of C^T = B^T A^T: B is held in registers and A only
+    read from shared memory. Columns are in another order (`turned_columns`), and so are registers
+    of the sum (`instruction_order`), those of a row one after the other.
+
     >>> layouts = wgmma_contraction((128, 32, 32), (64, 32, 16), 2, (8, 1))
     >>> str(layouts.c).split(" lane")[0], str(layouts.c).split(" warp")[1]
     ('register=[[0, 1], [8, 0], [0, 8], [0, 16]]', '=[[16, 0], [32, 0], [64, 0]] -> [128, 32]')
     >>> str(layouts.b).split(" lane")[0]
     'register=[[16, 0]]'
+    >>> layouts = wgmma_contraction((32, 64, 8), (64, 32, 8), 1, (4, 1), turned=True)
+    >>> str(layouts.c).split(" lane")[0]
+    'register=[[0, 1], [1, 0], [8, 0], [16, 0]]'
+    >>> str(layouts.b).split(" warp")[0]
+    'register=[[0, 1], [4, 0]] lane=[[1, 0], [2, 0], [0, 16], [0, 2], [0, 4]]'
     """
     (m, n, k), (_, piece_n, piece_k) = sizes, shape
+    if turned:
+        straight = wgmma_contraction((n, m, k), shape, packed, warps)
+        return Contraction(
+            a=transpose(straight.b, (1, 0)),
+            b=turned_columns(straight.a),
+            c=along_rows(turned_columns(straight.c)),
+        )
     groups = _across_groups(warps)
     whole_a = [(None, groups[1][1]), groups[0]]
     return Contraction(
@@ -139,6 +157,48 @@ def wgmma_contraction(
         b=_piece_starts((piece_k, piece_n), (k, n), [groups[1], (None, groups[0][1])]),
         c=cover(wgmma_c(piece_n), (m, n), [groups[1], groups[0]]),
     )
+
+
+_COLUMN_OF_ROW = (4, 1, 2, 0, 3)
+"""Bit of a fragment's row in a warpgroup -> bit of the column that is this row in `turned`."""
+
+
+def turned_columns(fragments: LinearLayout) -> LinearLayout:
+    """The layout of fragments of B^T or C^T, (N, ..), as one of B or C, (.., N).
+
+    The rows of a fragment are columns in another order, so that B comes from rows along N in
+    shared memory, swizzled over 128 bytes, without a bank conflict: what a thread holds 8 rows
+    apart are neighbours, and of the lanes that load 8 bytes at once, of four rows along K by four
+    columns, each has other bits of the chunk (whose low ones the rows exchange) or half of it.
+    """
+    bits = log2(fragments.shape[0])
+    places = (*_COLUMN_OF_ROW, *range(len(_COLUMN_OF_ROW), bits))
+    return transpose(permute_bits(fragments, 0, places), (1, 0))
+
+
+def along_rows(layout: LinearLayout) -> LinearLayout:
+    """A layout of two axes in whose order of registers those along the last axis are first."""
+    bases = {name: list(layout.bases(name)) for name in layout.in_names}
+    bases[REGISTER].sort(key=lambda unit: unit[-1] == 0)
+    return LinearLayout.from_bases(bases, dict(layout.outputs))
+
+
+def instruction_order(turned: LinearLayout) -> list[int]:
+    """The registers of a turned sum, whose layout has rows first, as the instruction numbers them.
+
+    >>> layouts = wgmma_contraction((8, 128, 8), (64, 8, 8), 1, (4, 1), turned=True)
+    >>> str(layouts.c).split(" lane")[0], instruction_order(layouts.c)
+    ('register=[[0, 1], [0, 64], [1, 0]]', [0, 4, 1, 5, 2, 6, 3, 7])
+    """
+    units = list(enumerate(turned.bases(REGISTER)))
+    (column, *columns), (row, *rows) = (
+        [bit for bit, unit in units if unit[axis]] for axis in (-1, -2)
+    )
+    bits = (row, column, *rows, *columns)
+    return [
+        sum((number >> place & 1) << bit for place, bit in enumerate(bits))
+        for number in range(1 << len(bits))
+    ]
 
 
 def _across_groups(warps: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:

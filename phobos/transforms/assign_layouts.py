@@ -39,7 +39,13 @@ from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction, by_warpgroups
+from phobos.dialects.contraction import (
+    OPERAND_FORMS,
+    DotOp,
+    Instruction,
+    by_warpgroups,
+    described_operand,
+)
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.scanning import ScanOp
 from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
@@ -295,7 +301,9 @@ def contraction_of(op: DotOp, threads: int, depth: int | None = None) -> Contrac
             layouts = mma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
         case "wgmma":
             packed = operand_packing(chosen)
-            layouts = wgmma_contraction((m, n, k), chosen.shape, packed, chosen.warps)
+            layouts = wgmma_contraction(
+                (m, n, k), chosen.shape, packed, chosen.warps, turned=chosen.turned
+            )
         case "wmma":
             layouts = wmma_contraction((m, n, k), chosen.shape, chosen.warps)
         case _:
@@ -407,8 +415,10 @@ def _bridge_dot(op: DotOp, wanted: Contraction) -> None:
     One class may hold sums of several instructions, as in `dot(a, b) * dot(c, d)`.
     """
     if not loads_operands(op):
-        bridge_operand(op, wanted.a, 0)
-        bridge_operand(op, wanted.b, 1, always=by_warpgroups(op))
+        assert op.instruction is not None
+        described = described_operand(op.instruction.data) if by_warpgroups(op) else None
+        bridge_operand(op, wanted.a, 0, always=described == 0)
+        bridge_operand(op, wanted.b, 1, always=described == 1)
     bridge_operand(op, wanted.c, 2)
     bridge_result(op, wanted.c)
 

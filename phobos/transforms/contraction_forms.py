@@ -131,6 +131,7 @@ class WarpgroupPiece(Record):
     accumulator: str
     warps: tuple[int, int]
     part: int = 0
+    turned: bool = False
     m: int = WARPGROUP_ROWS
 
 
@@ -144,6 +145,8 @@ MAX_SUM_REGISTERS = 128
 """Registers of a thread that sums of a warpgroup may take, so that none is spilled."""
 OTHER_REGISTERS = 26
 """Registers that ptxas wants beside the sums, or else refuses the kernel."""
+MAX_HELD_REGISTERS = 32
+"""Registers of a thread that hold an operand's fragments while `wgmma` reads them."""
 _WIDE_BITS = 32
 """Operands this wide are rounded for the tensor cores, which `wgmma` does not do."""
 
@@ -156,10 +159,14 @@ def takes_any_side(form: Form) -> bool:
     return any(row.transposable for row in wgmma_rows(form))
 
 
-def wgmma_rows(form: Form) -> list[WgmmaShape]:
-    """The `wgmma` that multiply operands in this form without rounding them first."""
+def wgmma_rows(form: Form, *, turned: bool = False) -> list[WgmmaShape]:
+    """The `wgmma` that multiply operands in this form.
+
+    They do not round, so only products that are `turned`, whose operands have been rounded, are of
+    types that need it.
+    """
     a, b = OPERAND_FORMS[form.a], OPERAND_FORMS[form.b]
-    if a.bits >= _WIDE_BITS:
+    if a.parts > 1 or (a.bits >= _WIDE_BITS) != turned:
         return []
     return [row for row in WGMMA_SHAPES if (row.a, row.b) == (a.ptx, b.ptx)]
 
@@ -173,15 +180,17 @@ def wgmma_for(
     registers: int,
     *,
     exact: bool = True,
+    turned: bool = False,
 ) -> WarpgroupPiece | None:
     """How the warpgroups of a CTA share a product of these sizes, powers of two; None if not.
 
     They share rows as long as there are 64 for each, as then each reads its own part of A. A thread
     has so many registers, which have to hold its sums, and those of parts if the instruction itself
-    sums 8-bit floats in fewer bits than f32 has and the sum is to be `exact` to these.
+    sums 8-bit floats in fewer bits than f32 has and the sum is to be `exact` to these. A product
+    that is `turned` holds fragments of B as well; its rows and columns are exchanged in `sizes`.
     """
     m, n, depth = sizes
-    rows = wgmma_rows(form) if target.has_wgmma else []
+    rows = wgmma_rows(form, turned=turned) if target.has_wgmma else []
     row = next((row for row in rows if row.accumulator == accumulator), None)
     groups = threads // WARPGROUP_THREADS
     if row is None or row.k > depth:
@@ -198,11 +207,14 @@ def wgmma_for(
     if columns < least:
         return None
     sums = m * row.accumulator_registers(n) * 2 // threads
-    of_part = row.accumulator_registers(columns) if in_parts else 0
-    if sums > min(MAX_SUM_REGISTERS, registers - OTHER_REGISTERS - of_part):
+    others = OTHER_REGISTERS + (row.accumulator_registers(columns) if in_parts else 0)
+    if turned:
+        others += min(MAX_HELD_REGISTERS, m // along_m * depth // WARPGROUP_THREADS)
+    if sums > min(MAX_SUM_REGISTERS, registers - others):
         return None
     part = min(depth, MAX_PART_DEPTH) if in_parts else 0
-    return WarpgroupPiece(columns, row.k, accumulator, (WARPGROUP_WARPS * along_m, along_n), part)
+    warps = WARPGROUP_WARPS * along_m, along_n
+    return WarpgroupPiece(columns, row.k, accumulator, warps, part, turned)
 
 
 def wmma_for(
@@ -229,14 +241,16 @@ def fault_of(made_of: Instruction, elements: tuple[str, str, str], warps: int) -
     taken = (*(_WIDE.get(one.ptx, one.ptx) for one in forms_of), made_of.accumulator)
     if taken != elements:
         return f"it takes {', '.join(taken)} and is given {', '.join(elements)}"
-    if made_of.shape not in _shapes(made_of.name, made_of.a, made_of.b, made_of.accumulator):
+    if made_of.turned and made_of.name != WGMMA:
+        return "only products by wgmma are turned"
+    if made_of.shape not in _shapes(made_of):
         return "there is none of this shape and these types"
     along_m, along_n = made_of.warps
     if along_m < 1 or along_m & (along_m - 1) or along_m * along_n != warps:
         return f"the CTA has {warps} warps, each axis a power of two of them"
     if made_of.name == WGMMA and along_m % WARPGROUP_WARPS:
         return f"the {WARPGROUP_WARPS} warps of a warpgroup are one below the other"
-    is_summed = made_of.name == WGMMA and made_of.accumulator == "f32"
+    is_summed = made_of.name == WGMMA and made_of.accumulator == "f32" and not made_of.turned
     if made_of.part and (not is_summed or made_of.part % made_of.shape[-1]):
         return "parts are those of wgmma that sums in f32, and multiples of its K"
     return None
@@ -246,10 +260,10 @@ _WIDE = {"tf32": "f32"}
 """What an instruction calls elements -> what they are before they are rounded."""
 
 
-def _shapes(name: str, a: str, b: str, accumulator: str) -> list[tuple[int, int, int]]:
+def _shapes(made_of: Instruction) -> list[tuple[int, int, int]]:
     """The shapes (M, N, K) that an instruction of these types can have, powers of two."""
-    form = Form(a, b)
-    match name:
+    a, b, accumulator = made_of.a, made_of.b, made_of.accumulator
+    match made_of.name:
         case "fma":
             return [(THREAD_EDGE, THREAD_EDGE, 1)]
         case "mma":
@@ -259,6 +273,7 @@ def _shapes(name: str, a: str, b: str, accumulator: str) -> list[tuple[int, int,
             kinds = [row for row in WMMA_SHAPES if a == b == row.element]
             return [(row.m, row.n, row.k) for row in kinds if row.accumulator == accumulator]
         case _:
-            found = [row for row in wgmma_rows(form) if row.accumulator == accumulator]
+            rows = wgmma_rows(Form(a, b), turned=made_of.turned)
+            found = [row for row in rows if row.accumulator == accumulator]
             sizes = [(row, n) for row in found for n in row.sizes if not n & (n - 1)]
             return [(WARPGROUP_ROWS, n, row.k) for row, n in sizes]

@@ -128,8 +128,9 @@ def can_overlap(loop: scf.ForOp, staged: Sequence[Staged]) -> bool:
         return False
     made_of = product.instruction
     assert made_of is not None
-    # Packed sums would be unpacked by the loop that carries them.
-    if made_of.data.accumulator == "f16":
+    # Packed sums would be unpacked by the loop that carries them; the fragments of a turned product
+    # would be loaded to registers that it still reads.
+    if made_of.data.accumulator == "f16" or made_of.data.turned:
         return False
     buffers = {one.buffer.memref for one in staged}
     has_stages = all(

@@ -30,7 +30,8 @@ from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
 from phobos.dialects.collective import ReduceKind
-from phobos.dialects.contraction import DotOp, Instruction, by_warpgroups
+from phobos.dialects.contraction import DotOp, Instruction, by_warpgroups, described_operand
+from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS
 from phobos.dialects.shaping import PartialReduceOp, ReduceOp
 from phobos.ir.kernel import kernels
 from phobos.ir.locations import error_at
@@ -104,10 +105,15 @@ def _feeds_dot(op: tile.ConvertLayoutOp) -> bool:
 
 
 def _is_read_by_warpgroup(op: tile.ConvertLayoutOp) -> bool:
-    """Whether a conversion makes the right operand of a product by `wgmma`."""
-    return _feeds_dot(op) and all(
-        use.index == 1 and by_warpgroups(use.operation) for use in op.result.uses
-    )
+    """Whether a conversion makes the operand that a product by `wgmma` has to have in a buffer."""
+    if not _feeds_dot(op):
+        return False
+    (use,) = op.result.uses
+    dot = use.operation
+    assert isinstance(dot, DotOp)
+    if dot.instruction is None or not by_warpgroups(dot):
+        return False
+    return use.index == described_operand(dot.instruction.data)
 
 
 def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: LinearLayout) -> None:
@@ -147,8 +153,11 @@ def warpgroup_operand(
 ) -> LinearLayout:
     """The buffer of an operand of `wgmma`: along the axis that the tile's vectors run along.
 
-    Elements of other than two bytes lie along K in any case.
+    Elements of other than two bytes lie along K in any case. B of a product that is turned, which
+    threads load, lies along N.
     """
+    if made_of.turned and number == 1:
+        return warpgroup_buffer(shape, 1, WARPGROUP_ROWS, size)
     k_axis = 1 - number
     along = k_axis if size != _HALF_BYTES else int(not first_axis)
     m, n, _ = made_of.shape

@@ -38,7 +38,7 @@ from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
 from phobos.dialects import collective, tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, GridBarrierOp
-from phobos.dialects.contraction import DotOp, by_warpgroups
+from phobos.dialects.contraction import DotOp, operands_by_descriptor
 from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
 from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
 from phobos.dialects.staging import (
@@ -144,9 +144,8 @@ def _read_by_descriptor(kernel: gpu.FuncOp) -> list[_Access]:
     return [
         _of_memory(operand, write=False, element=None)
         for op in kernel.walk()
-        if isinstance(op, DotOp) and by_warpgroups(op)
-        for operand in (op.a, op.b)
-        if tile.is_shared(operand)
+        if isinstance(op, DotOp)
+        for operand in operands_by_descriptor(op)
     ]
 
 

@@ -12,8 +12,8 @@ allow. With `@launch` the number of CTAs is declared (`minnctapersm`), without i
 declares no block size, the number of registers (`maxnreg`).
 
 A kernel that would need more registers than a thread can have is put into another order first
-(`ph-ptx-reorder`). Kernels that say it themselves keep what they say, and those with matrix
-instructions are left to ptxas: their accumulators fill the registers anyway.
+(`ph-ptx-reorder`). Kernels that say it themselves keep what they say, and the number is left to
+ptxas for those with matrix instructions: their accumulators fill the registers anyway.
 
 A kernel whose values cannot all be in registers, in whatever order they are computed, gets a
 warning, since ptxas has to spill some to memory. Of 359 random kernels (products, elementwise
@@ -34,9 +34,8 @@ from phobos.analysis.register_pressure import PressureCount
 from phobos.diagnostics import Diagnostic, tell
 from phobos.dialects import ptx
 from phobos.ir.locations import location_of
-from phobos.ir.views import operations
 from phobos.targets.ptx.chips import Chip, chip
-from phobos.transforms.ptx_reorder import reorder_blocks
+from phobos.transforms.ptx_reorder import has_matrix_instruction, reorder_blocks
 
 THREADS = "phobos.threads"
 """On an entry: the threads of a block that it is compiled for."""
@@ -45,7 +44,6 @@ RESERVE = 6
 GROUP = "fallback"
 _FOR_ADDRESSES = 1
 """The least that it takes to get at memory, beside the values that are kept."""
-_MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp, ptx.WgmmaMmaAsyncOp)
 
 
 class PtxLimitRegistersPass(ModulePass):
@@ -71,8 +69,8 @@ def limit_registers(entry: ptx.EntryOp, target: Chip) -> None:
     threads = attribute.value.data
     available = min(registers_for(entry.minnctapersm or 1, threads), entry.maxnreg or MAX_REGISTERS)
     count = PressureCount(entry)
-    has_matrices = _has_matrices(entry)
-    has_too_many = not has_matrices and count.largest.alive + RESERVE > available
+    has_matrices = any(map(has_matrix_instruction, entry.body.blocks))
+    has_too_many = count.largest.alive + RESERVE > available
     if has_too_many:
         reorder_blocks(count, available - RESERVE)
     _warn_of_spills(entry, count.largest.kept, available)
@@ -85,10 +83,6 @@ def limit_registers(entry: ptx.EntryOp, target: Chip) -> None:
         entry.properties["maxnreg"] = IntAttr(registers)
     else:
         entry.properties["minnctapersm"] = IntAttr(ctas)
-
-
-def _has_matrices(entry: ptx.EntryOp) -> bool:
-    return any(type(op) in _MATRIX for block in entry.body.blocks for op in operations(block))
 
 
 def _warn_of_spills(entry: ptx.EntryOp, needed: int, limit: int) -> None:

@@ -8,7 +8,8 @@
 
 Kernels have their loads first and compute step by step on whole tiles, so that loads overlap. For
 a large tile that is more values than a thread has registers, and ptxas, which keeps that order by
-and large, spills them. Only blocks for which this is so are touched, and only where it helps.
+and large, spills them. Only blocks for which this is so are touched, and only where it helps; none
+with matrix instructions, whose operands are loaded ahead on purpose.
 
 Nothing moves over an instruction that writes memory or orders threads, and instructions that work
 with other lanes stay in their order. Between two such places every value that is needed behind
@@ -31,6 +32,9 @@ from phobos.analysis.occupancy import MAX_REGISTERS
 from phobos.analysis.register_pressure import PressureCount
 from phobos.dialects import ptx
 from phobos.dialects.ptx.instruction import Effect
+from phobos.ir.views import operations
+
+_MATRIX = (ptx.MmaOp, ptx.WmmaMmaOp, ptx.WgmmaMmaAsyncOp)
 
 
 class PtxReorderPass(ModulePass):
@@ -50,12 +54,17 @@ def reorder_blocks(count: PressureCount, limit: int) -> None:
     `count` is of the kernel as it is, and of the kernel in its new order then.
     """
     for block, before in list(count.by_block.items()):
-        if before.alive > limit:
+        if before.alive > limit and not has_matrix_instruction(block):
             ops = list(block.ops)
             _put(block, _reordered(ops))
             if count.count_again(block).alive >= before.alive:
                 _put(block, ops)
                 count.by_block[block] = before
+
+
+def has_matrix_instruction(block: Block) -> bool:
+    """Whether a block has products of the tensor cores."""
+    return any(type(op) in _MATRIX for op in operations(block))
 
 
 def _put(block: Block, ops: Sequence[Operation]) -> None:

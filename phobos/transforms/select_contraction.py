@@ -15,6 +15,15 @@ others are multiply-adds. A thread's own sum of byte products becomes `dp4a`:
     -->
     %s = tile.run_dot %a, %b, %zero : vector<16xi8>
 
+With `tensor_maps`, which lets copies round f32 to tf32 on their way to shared memory, `wgmma` makes
+products of tf32 whose operands are loaded along rows, turned, of operands that are rounded first:
+
+    %d = tile.dot %a, %b, %c : ...
+    -->
+    %x = tile.round_tf32 %a : ...
+    %y = tile.round_tf32 %b : ...
+    %d = tile.dot %x, %y, %c using <"wgmma m64n256k8 tf32 f32 warps 8x1 turned"> : ...
+
 Precondition: tile-level IR. Cost: one walk.
 """
 
@@ -88,6 +97,7 @@ class SelectContractionPass(ModulePass):
     name = "ph-select-contraction"
 
     chip: str = "sm_80"
+    tensor_maps: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every kernel of the module."""
@@ -98,7 +108,7 @@ class SelectContractionPass(ModulePass):
                 if isinstance(inner, vector.ReductionOp):
                     _to_run_dot(inner)
                 elif isinstance(inner, DotOp) and inner.instruction is None:
-                    choice = choose(inner, kernel, target)
+                    choice = choose(inner, kernel, target, tensor_maps=self.tensor_maps)
                     if choice.name == "fma" and TENSORCORE in kernel.attributes:
                         _tell_why_not(inner, choice, told)
                     _select(inner, kernel, choice)
@@ -129,10 +139,11 @@ class Choice(Record):
     reason: str
 
 
-def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
+def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = False) -> Choice:
     """The instruction for a contraction that has none yet, and why.
 
-    Raises PhobosError if the kernel asks for what is not supported.
+    `tensor_maps` says whether the kernel may be given tensor maps. Raises PhobosError if the kernel
+    asks for what is not supported.
     """
     threads = threads_of(kernel)
     asked = _asked(op, kernel, target)
@@ -153,10 +164,15 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
         if piece is not None:
             return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")
     turned, exact = "", FAST_MATH not in kernel.attributes
+    registers = registers_of(kernel)
     for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
-        group = wgmma_for(
-            target, form, total, (m, n, depth), threads, registers_of(kernel), exact=exact
-        )
+        if tensor_maps and _come_along_rows(op):
+            sizes = n, m, depth
+            group = wgmma_for(target, form, total, sizes, threads, registers, turned=True)
+            if group is not None:
+                why = _why(op, form, asked.rounding, target) + _MADE_TURNED
+                return Choice(WGMMA, form, group, why)
+        group = wgmma_for(target, form, total, (m, n, depth), threads, registers, exact=exact)
         if group is not None and not (takes_any_side(form) or _come_along_k(op)):
             turned = f"; wgmma of {_names(form.a, form.b)} reads rows along K, and not both come so"
         elif group is not None:
@@ -177,6 +193,7 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Choice:
 
 
 _ANY_DEPTH = 1 << 30
+_MADE_TURNED = ", and wgmma makes C^T = B^T A^T, since it reads them along K"
 
 
 def _no_product(reason: str) -> Choice:
@@ -229,16 +246,18 @@ def _select(op: DotOp, kernel: gpu.FuncOp, choice: Choice) -> None:
         return
     if form.converted is not None:
         _convert_operands(op, form.converted)
-    part = 0
+    shape = row.m, row.n, row.k
     if isinstance(row, WarpgroupPiece):
-        warps, part = row.warps, row.part
+        made_of = Instruction(
+            choice.name, shape, form.a, form.b, row.accumulator, row.warps, row.part, row.turned
+        )
+        if row.turned:
+            op.operands[0] = _rounded(op, op.a)
+            op.operands[1] = _rounded(op, op.b)
     else:
         warps = _split(op, m, n, 1 << warp_bits, (row.m, row.n))
-    op.instruction = InstructionAttr(
-        Instruction(
-            choice.name, (row.m, row.n, row.k), form.a, form.b, row.accumulator, warps, part
-        )
-    )
+        made_of = Instruction(choice.name, shape, form.a, form.b, row.accumulator, warps)
+    op.instruction = InstructionAttr(made_of)
 
 
 def _operand_names(op: DotOp) -> tuple[str, str]:
@@ -329,6 +348,18 @@ def _come_along_k(op: DotOp) -> bool:
     return _contiguous_axis(op.a) == 1 and _contiguous_axis(op.b) == 0
 
 
+def _come_along_rows(op: DotOp) -> bool:
+    """Whether both operands are loaded, A contiguous along K and B along N."""
+    return all(_is_loaded(value) and _contiguous_axis(value) == 1 for value in (op.a, op.b))
+
+
+def _is_loaded(value: SSAValue) -> bool:
+    owner = value.owner
+    if isinstance(owner, TransposeOp):
+        return _is_loaded(owner.value)
+    return isinstance(owner, tile.LoadOp)
+
+
 def _contiguous_axis(value: SSAValue) -> int | None:
     """Which of the last two axes neighbours in memory lie along; None if it is not known.
 
@@ -377,6 +408,19 @@ def _converted(op: DotOp, value: SSAValue, element: Attribute) -> SSAValue:
     )
     insert_before(op, [cast])
     return cast.result
+
+
+def _rounded(op: DotOp, value: SSAValue) -> SSAValue:
+    """An operand rounded to tf32, by the op that another product has it from if there is one."""
+    for use in value.uses:
+        known = use.operation
+        if isinstance(known, elementwise.RoundTF32Op) and known.parent is op.parent:
+            assert op.parent is not None
+            if known.is_before_in_block(op):
+                return known.result
+    rounding = elementwise.RoundTF32Op(value)
+    insert_before(op, [rounding])
+    return rounding.result
 
 
 def _zero_beyond(op: DotOp, value: SSAValue, axis: int) -> SSAValue:

@@ -22,11 +22,17 @@ from phobos.dialects.elementwise import (
     CmpIOp,
     PermuteBytesOp,
     ReverseBitsOp,
+    RoundTF32Op,
 )
 from phobos.dialects.ptx import Instruction
 from phobos.ir.locations import error_at
 from phobos.transforms.lowering import bfloat16
-from phobos.transforms.lowering.conversions import clean, narrow_to_half, widen_half
+from phobos.transforms.lowering.conversions import (
+    clean,
+    narrow_to_half,
+    round_to_tf32,
+    widen_half,
+)
 from phobos.transforms.lowering.pairs import in_pairs
 from phobos.transforms.lowering.registers import BF16, F8E4M3, F16, F32, F64, Kind
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -352,9 +358,14 @@ def _permute_bytes(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue
     return low.build.emit(ptx.PrmtOp, "b32", *row)
 
 
+def _round_tf32(low: Lowering, op: Operation, kind: Kind, row: tuple[SSAValue, ...]) -> SSAValue:
+    return round_to_tf32(low, row[0])
+
+
 _RULES: dict[type[Operation], Rule] = {
     ReverseBitsOp: _reverse_bits,
     PermuteBytesOp: _permute_bytes,
+    RoundTF32Op: _round_tf32,
     arith.AddfOp: _float_arithmetic(ptx.AddOp),
     arith.SubfOp: _float_arithmetic(ptx.SubOp),
     arith.MulfOp: _float_arithmetic(ptx.MulOp),

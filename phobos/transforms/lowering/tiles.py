@@ -196,7 +196,7 @@ class Addresses:
         found = self._rows.get(offsets)
         if found is None:
             axis = next(axis for axis, offset in enumerate(offsets) if offset)
-            bit = offsets[axis].bit_length() - 1
+            bit = (offsets[axis] & -offsets[axis]).bit_length() - 1
             nearer = list(offsets)
             nearer[axis] -= 1 << bit
             found = self.low.build.emit(

@@ -3,11 +3,15 @@
 An operand in a buffer is named by a descriptor: the address of the piece, and how rows follow each
 other. The address moves by a constant from one step along K to the next, and so does the
 descriptor. Accumulators stay in the registers of the sum, whose layout is that of the fragments.
+
+A product that is turned is made as C^T = B^T A^T: everything here is said of that product, whose
+left operand, B^T, threads load from its buffer as fragments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, TensorType
@@ -21,14 +25,21 @@ from phobos.dialects.staging import AwaitProductsOp
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout
 from phobos.layout.build import REGISTER
-from phobos.layout.contraction import Contraction, add_units, drop_units, wgmma_starts
+from phobos.layout.contraction import (
+    Contraction,
+    add_units,
+    drop_units,
+    instruction_order,
+    wgmma_starts,
+)
 from phobos.layout.fragments import WARPGROUP_WARPS
 from phobos.layout.queries import register_coordinates
 from phobos.layout.text import LayoutError
 from phobos.layout.warpgroup import descriptor_of
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import WARP_LANES
-from phobos.transforms.lowering.operands import kind_of
+from phobos.transforms.contraction_forms import MAX_HELD_REGISTERS
+from phobos.transforms.lowering.operands import kind_of, words_of
 from phobos.transforms.lowering.registers import Share
 from phobos.transforms.lowering.shared_tiles import SharedAccess
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -41,8 +52,9 @@ _ADDRESS_SHIFT = 4
 """Descriptors count addresses in units of 16 bytes."""
 _SUM = 2
 """The operand of a contraction that it adds to."""
-_A_REGISTERS = 4
-"""Of one piece of A: 64 rows of 32 bytes over 128 threads."""
+_FIRST = itemgetter(0)
+_LEFT_REGISTERS = 4
+"""Of one piece of the left operand: 64 rows of 32 bytes over 128 threads."""
 
 
 def row_of(instruction: Instruction) -> WgmmaShape:
@@ -54,7 +66,10 @@ def row_of(instruction: Instruction) -> WgmmaShape:
 class _Descriptors:
     """An operand in a buffer: the descriptors of its pieces, by where these start."""
 
-    def __init__(self, low: Lowering, op: DotOp, mem: SSAValue, starts: LinearLayout, k_axis: int):
+    def __init__(
+        self, low: Lowering, op: DotOp, number: int, starts: LinearLayout, *, turned: bool = False
+    ):
+        mem, k_axis = op.operands[number], 1 - number
         assert isinstance(mem.type, MemRefType)
         kind = kind_of(low, op, mem)
         shared = tile.shared_layout_of(mem)
@@ -66,7 +81,7 @@ class _Descriptors:
         self.is_turned = described.is_turned
         self._low, self._bytes = low, kind.bytes
         access = SharedAccess(low, mem, starts, kind)
-        self._offsets = dict(zip(_places(starts), access.registers, strict=True))
+        self._offsets = dict(zip(_places(starts, turned), access.registers, strict=True))
         address = access.address(0)
         emit = low.build.emit
         first = emit(ptx.AddOp, "s32", address.base, address.offset)
@@ -85,24 +100,59 @@ class _Descriptors:
         return self._made[place]
 
 
-def _places(layout: LinearLayout) -> list[Place]:
-    return [(place[-2], place[-1]) for place in register_coordinates(layout)]
+def _places(layout: LinearLayout, turned: bool) -> list[Place]:
+    """Where registers are, in the coordinates of the product that is made."""
+    row, column = (-1, -2) if turned else (-2, -1)
+    return [(place[row], place[column]) for place in register_coordinates(layout)]
 
 
 class _Fragments:
     """A left operand in registers, by where its pieces start."""
 
-    is_turned = False
-
     def __init__(self, words: Sequence[SSAValue], layout: LinearLayout):
         self._words = words
-        starts = _places(layout)[:: layout.in_size(REGISTER) * _A_REGISTERS // len(words)]
+        places = _places(layout, turned=False)
+        starts = places[:: layout.in_size(REGISTER) * _LEFT_REGISTERS // len(words)]
         self._number = {place: number for number, place in enumerate(starts)}
 
     def of(self, place: Place) -> Sequence[SSAValue]:
         """The registers of the piece that starts at a place."""
-        first = self._number[place] * _A_REGISTERS
-        return self._words[first : first + _A_REGISTERS]
+        first = self._number[place] * _LEFT_REGISTERS
+        return self._words[first : first + _LEFT_REGISTERS]
+
+
+class _TurnedFragments:
+    """B^T, the left operand of a turned product, of a few steps along K at a time."""
+
+    def __init__(self, low: Lowering, op: DotOp, layout: LinearLayout):
+        self._operand = words_of(low, op.b, layout, kind_of(low, op, op.b), 1)
+        self._first: dict[Place, int] = {}
+        for register, place in enumerate(_places(layout, turned=True)):
+            self._first.setdefault(place, register)
+        self._rows = sorted({row for row, _ in self._first if not row % WARPGROUP_ROWS})
+        self._words: dict[Place, Sequence[SSAValue]] = {}
+
+    def steps_at_once(self) -> int:
+        """How many steps along K fit the registers that they may take."""
+        return max(1, MAX_HELD_REGISTERS // (len(self._rows) * _LEFT_REGISTERS))
+
+    def load(self, steps: Sequence[int]) -> list[SSAValue]:
+        """The words of some steps, which stand for all of them until `hold` gives others."""
+        starts = [(row, step) for step in steps for row in self._rows]
+        self._words = {
+            at: self._operand.fragment(self._first[at], _LEFT_REGISTERS) for at in starts
+        }
+        return [word for at in starts for word in self._words[at]]
+
+    def hold(self, words: Sequence[SSAValue]) -> None:
+        """Puts other values for the words that were loaded last, in the same order."""
+        for number, at in enumerate(self._words):
+            first = number * _LEFT_REGISTERS
+            self._words[at] = words[first : first + _LEFT_REGISTERS]
+
+    def of(self, place: Place) -> Sequence[SSAValue]:
+        """The registers of the piece that starts at a place."""
+        return self._words[place]
 
 
 @record
@@ -120,14 +170,13 @@ class _Products:
     def __init__(self, low: Lowering, op: DotOp, instruction: Instruction, layouts: Contraction):
         self._low = low
         self.row = row = row_of(instruction)
-        self._b = _Descriptors(low, op, op.b, layouts.b, 0)
-        if tile.is_shared(op.a):
-            m, k = layouts.a.shape[-2:]
-            one = wgmma_starts((m, k), instruction.shape, instruction.warps)
-            self._a = _Descriptors(low, op, op.a, add_units(one, layouts.a.rank - 2), 1)
+        if instruction.turned:
+            self.left = _TurnedFragments(low, op, layouts.b)
+            self._right = _Descriptors(low, op, 0, layouts.a, turned=True)
         else:
-            self._a = _Fragments(low.words(op.a), layouts.a)
-        given = (self._a, self._b)
+            self.left = _left_operand(low, op, instruction, layouts.a)
+            self._right = _Descriptors(low, op, 1, layouts.b)
+        given = (self.left, self._right)
         turns = tuple(int(one.is_turned) for one in given if isinstance(one, _Descriptors))
         if any(turns) and not row.transposable:
             message = f"wgmma reads {row.a} and {row.b} along K, and a buffer has them across"
@@ -144,10 +193,14 @@ class _Products:
         Where warpgroups are side by side, each has the columns that all of them have.
         """
         assert isinstance(op.c.type, TensorType)
-        extent, whole = op.c.type.get_shape()[-1], instruction.shape[1]
+        turned, whole = instruction.turned, instruction.shape[1]
+        extent = op.c.type.get_shape()[-2 if turned else -1]
         count = self.row.accumulator_registers(whole)
         elements = WARPGROUP_ROWS * whole // (WARPGROUP_WARPS * WARP_LANES)
-        for number, place in enumerate(_places(layout)[::elements]):
+        order = instruction_order(layout) if turned else range(layout.in_size(REGISTER))
+        places = _places(layout, turned)
+        for number, register in enumerate(order[::elements]):
+            place = places[register]
             columns = whole
             if instruction.warps[1] == 1:
                 left = extent - place[1]
@@ -163,13 +216,13 @@ class _Products:
     ) -> Sequence[SSAValue]:
         """Starts one: what is summed so far plus the product, or the product alone."""
         m, n = piece.place
-        left = self._a.of((m, step))
+        left = self.left.of((m, step))
         return self._low.build.emit_multi(
             ptx.WgmmaMmaAsyncOp,
             self.row.suffix(piece.columns),
             *totals,
             *((left,) if isinstance(left, SSAValue) else left),
-            self._b.of((step, n)),
+            self._right.of((step, n)),
             results=(B32,) * len(totals),
             imm=(int(added), *self._literals),
         )
@@ -177,6 +230,16 @@ class _Products:
     def commit(self) -> None:
         """Makes a group of those that were started since the last one."""
         self._low.build.emit_multi(ptx.WgmmaCommitGroupOp, _ALIGNED, results=())
+
+
+def _left_operand(
+    low: Lowering, op: DotOp, instruction: Instruction, layout: LinearLayout
+) -> _Descriptors | _Fragments:
+    if not tile.is_shared(op.a):
+        return _Fragments(low.words(op.a), layout)
+    m, k = layout.shape[-2:]
+    one = wgmma_starts((m, k), instruction.shape, instruction.warps)
+    return _Descriptors(low, op, 0, add_units(one, layout.rank - 2))
 
 
 def warpgroup_products(
@@ -189,17 +252,49 @@ def warpgroup_products(
     steps = range(0, layouts.a.shape[-1], instruction.shape[-1])
     if instruction.part:
         return Share(_sums_of_parts(low, products, totals, steps, instruction.part))
-    totals = list(_fence(low, totals))
-    for step in steps:
-        for piece in products.pieces:
-            mine = piece.registers
-            totals[mine] = products.emit(totals[mine], piece, step)
-    products.commit()
+    if isinstance(products.left, _TurnedFragments):
+        order = instruction_order(layouts.c)
+        in_order = _turned_sums(low, products, products.left, [totals[i] for i in order], steps)
+        totals = [total for _, total in sorted(zip(order, in_order, strict=True), key=_FIRST)]
+    else:
+        totals = _sums(products, list(_fence(low, totals)), steps)
     if op.in_flight is None:
         totals = _wait(low, totals, 0)
     else:
         _check_awaited(op)
     return Share(words=totals) if in_words else Share(totals)
+
+
+def _sums(products: _Products, totals: list[SSAValue], steps: Sequence[int]) -> list[SSAValue]:
+    """Starts the products of some steps along K, which are one group."""
+    for step in steps:
+        for piece in products.pieces:
+            mine = piece.registers
+            totals[mine] = products.emit(totals[mine], piece, step)
+    products.commit()
+    return totals
+
+
+def _turned_sums(
+    low: Lowering,
+    products: _Products,
+    left: _TurnedFragments,
+    totals: Sequence[SSAValue],
+    steps: Sequence[int],
+) -> list[SSAValue]:
+    """The sums of a turned product, still in flight: loads of some steps, then their products.
+
+    The registers that the loads write are free again when these products are done.
+    """
+    each = left.steps_at_once()
+    for first in range(0, len(steps), each):
+        if first:
+            totals = list(_wait(low, totals, 0))
+        now = steps[first : first + each]
+        fenced = _fence(low, [*totals, *left.load(now)])
+        left.hold(fenced[len(totals) :])
+        totals = _sums(products, list(fenced[: len(totals)]), now)
+    return totals
 
 
 def _check_awaited(product: DotOp) -> None:
