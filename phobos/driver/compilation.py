@@ -111,7 +111,7 @@ def compile_text(
     if explain:
         from phobos.explain import Explainer
 
-        run.explainer = Explainer(name, options.chip, sources)
+        run.explainer = Explainer(name, options.chip, sources, tensor_maps=options.tensor_maps)
     try:
         with listening() as listener, _collected_later():
             run.go()

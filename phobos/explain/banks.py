@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType
 from xdsl.ir import SSAValue
 
 from phobos.dialects import tile
-from phobos.dialects.contraction import WGMMA, DotOp
+from phobos.dialects.contraction import DotOp, operands_by_descriptor
 from phobos.explain.records import Banks
 from phobos.layout.contraction import drop_units
 from phobos.layout.exchange import best_access
@@ -58,15 +58,16 @@ def buffer_cost(op: tile.LoadOp | tile.StoreOp) -> BufferCost:
 def operand_cost(op: DotOp, threads: int) -> BufferCost:
     """What the operands of a product that are in shared memory cost.
 
-    Nothing is known of what `wmma` does, and `wgmma` reads its swizzles without a conflict.
+    Nothing is known of what `wmma` does, and what `wgmma` reads by itself has no conflict.
     """
     found = BufferCost()
-    if op.instruction is None or op.instruction.data.name in ("wmma", WGMMA):
+    if op.instruction is None or op.instruction.data.name == "wmma":
         return found
     layouts = contraction_of(op, threads)
     by_matrix = op.instruction.data.name == "mma"
+    by_themselves = operands_by_descriptor(op)
     for value, layout in ((op.a, layouts.a), (op.b, layouts.b)):
-        if tile.is_shared(value):
+        if tile.is_shared(value) and value not in by_themselves:
             shared = tile.shared_layout_of(value)
             cost = _cost(layout, shared, _element_bytes(value), by_matrix=by_matrix)
             found = worse(found, cost)

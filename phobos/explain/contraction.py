@@ -46,13 +46,14 @@ class Reason(Record):
     shape: tuple[int, int, int]
 
 
-def reasons(kernel: gpu.FuncOp, target: Chip) -> dict[_Spot, Reason]:
+def reasons(kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = False) -> dict[_Spot, Reason]:
     """The reason for each product, before instructions are chosen."""
     found: dict[_Spot, Reason] = {}
     for op in kernel.walk():
         spot = _spot(op)
         if isinstance(op, DotOp) and op.instruction is None and spot is not None:
-            found[spot] = Reason(choose(op, kernel, target).reason, _shape(op))
+            choice = choose(op, kernel, target, tensor_maps=tensor_maps)
+            found[spot] = Reason(choice.reason, _shape(op))
     return found
 
 
@@ -141,9 +142,10 @@ def _contraction(
     else:
         step_m, step_n, step_k = made_of.shape
         name = f"{_PTX_NAMES[made_of.name]} m{step_m}n{step_n}k{step_k}"
-        rows = step_m // (WARPGROUP_WARPS if made_of.name == WGMMA else 1)
+        of_warp = step_m // (WARPGROUP_WARPS if made_of.name == WGMMA else 1), step_n
+        rows, columns = reversed(of_warp) if made_of.turned else of_warp
         along_m = -(-ceil_pow2(m) // (warps[0] * rows))
-        along_n = -(-ceil_pow2(n) // (warps[1] * step_n))
+        along_n = -(-ceil_pow2(n) // (warps[1] * columns))
         count = along_m * along_n * -(-ceil_pow2(k) // step_k) * _stacked(op.result)
         # An operand in parts is multiplied part by part, but for the two small ones.
         count *= sum(OPERAND_FORMS[one].parts for one in (made_of.a, made_of.b)) - 1

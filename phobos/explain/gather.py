@@ -54,9 +54,12 @@ class Explainer:
     The passes that a pipeline lacks leave their part of the explanation empty.
     """
 
-    def __init__(self, source: str, chip_name: str, sources: SourceMap) -> None:
+    def __init__(
+        self, source: str, chip_name: str, sources: SourceMap, *, tensor_maps: bool = False
+    ) -> None:
         self.source = source
         self.target: Chip = chip(chip_name)
+        self.tensor_maps = tensor_maps
         self.places = Places(sources)
         self.notes: dict[str, _Notes] = {}
         self.remarks: list[str] = []
@@ -158,7 +161,7 @@ def _masks(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
 
 
 def _reasons(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
-    notes.reasons = contraction.reasons(kernel, explainer.target)
+    notes.reasons = contraction.reasons(kernel, explainer.target, tensor_maps=explainer.tensor_maps)
 
 
 def _plans(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:

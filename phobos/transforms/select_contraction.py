@@ -185,7 +185,9 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
         row = mma_for(target, form, total, depth)
         if row is not None:
             why = _why(op, form, asked.rounding, target)
-            return Choice("mma", form, row, why + (turned or _no_wgmma(asked, form, target)))
+            return Choice(
+                "mma", form, row, why + (turned or _no_wgmma(asked, form, target, tensor_maps))
+            )
     if any(mma_for(target, form, total, _ANY_DEPTH) is not None for form in options):
         return _no_product(f"K of {depth} is less than a step of {target.name}'s mma")
     names = _names(options[0].a, options[0].b)
@@ -193,6 +195,11 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
 
 
 _ANY_DEPTH = 1 << 30
+_NOT_TURNED = (
+    "; wgmma of tf32 takes A loaded along K and B along N, single products of 8 rows or more,"
+    " whole warpgroups, a power of two of them, of 64 columns each or rows for all of them, and"
+    f" sums of at most {MAX_SUM_REGISTERS} registers"
+)
 _MADE_TURNED = ", and wgmma makes C^T = B^T A^T, since it reads them along K"
 
 
@@ -217,9 +224,13 @@ def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
     return f"{target.name} has no mma of {names}, which are widened to {form.a}"
 
 
-def _no_wgmma(asked: _Asked, form: Form, target: Chip) -> str:
+def _no_wgmma(asked: _Asked, form: Form, target: Chip, tensor_maps: bool) -> str:
     """Why an `mma` is no `wgmma`, where the chip has one of these operands."""
-    if asked.by_wmma or not target.has_wgmma or not wgmma_rows(form):
+    if asked.by_wmma or not target.has_wgmma:
+        return ""
+    if wgmma_rows(form, turned=True):
+        return _NOT_TURNED if tensor_maps else "; wgmma takes tf32 with `--tensor-maps` alone"
+    if not wgmma_rows(form):
         return ""
     if asked.rounding == SYNC:
         return "; `@tensorcore(sync)` asks for mma"

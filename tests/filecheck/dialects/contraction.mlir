@@ -9,6 +9,14 @@ func.func @products(%a: tensor<64x32xf16>, %b: tensor<32x48xf16>, %c: tensor<64x
   func.return
 }
 
+func.func @turned(%a: tensor<256x32xf32>, %b: tensor<32x128xf32>, %c: tensor<256x128xf32>) {
+  // CHECK: %x = tile.round_tf32 %a : tensor<256x32xf32>
+  %x = tile.round_tf32 %a : tensor<256x32xf32>
+  // CHECK-NEXT: tile.dot %x, %b, %c using <"wgmma m64n256k8 tf32 f32 warps 8x1 turned"> : tensor<256x32xf32>
+  %d = tile.dot %x, %b, %c using <"wgmma m64n256k8 tf32 f32 warps 8x1 turned"> : tensor<256x32xf32>, tensor<32x128xf32>, tensor<256x128xf32> -> tensor<256x128xf32>
+  func.return
+}
+
 func.func @bytes(%a: tensor<64x32xi8>, %b: tensor<32x48xi8>, %c: tensor<64x48xi32>,
                  %x: tensor<64x32xf8E4M3FN>, %y: tensor<32x48xf8E5M2>, %z: tensor<64x48xf16>) {
   // CHECK: tile.dot %a unsigned, %b, %c using <"mma m16n8k32 u8*s8 s32 warps 2x4"> : tensor<64x32xi8>

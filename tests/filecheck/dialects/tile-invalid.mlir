@@ -183,6 +183,14 @@ func.func @view(%b: memref<3x5xf32, #tile.shared>) {
 
 // -----
 
+// CHECK: tile.round_tf32 is of f32, not of tensor<8xf16>
+func.func @round_tf32(%t: tensor<8xf16>) {
+  %a = tile.round_tf32 %t : tensor<8xf16>
+  func.return
+}
+
+// -----
+
 // CHECK: tile.remf is of floats, not of i32
 func.func @remainder(%i: i32) {
   %a = tile.remf %i, %i : i32

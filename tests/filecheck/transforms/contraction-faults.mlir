@@ -124,3 +124,59 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
 }) : () -> ()
+
+// -----
+
+// CHECK: this product cannot be made by `wgmma m64n64k8 tf32 f32 warps 4x1`: there is none of this shape and these types
+"gpu.module"() <{sym_name = "m"}> ({
+  "gpu.func"() <{function_type = (f32, f32) -> (), kernel}> ({
+  ^bb0(%x: f32, %y: f32):
+    %a = tile.splat %x : f32 -> tensor<64x32xf32>
+    %b = tile.splat %x : f32 -> tensor<32x64xf32>
+    %c = tile.splat %y : f32 -> tensor<64x64xf32>
+    %d = tile.dot %a, %b, %c using <"wgmma m64n64k8 tf32 f32 warps 4x1"> : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
+}) : () -> ()
+
+// -----
+
+// CHECK: this product cannot be made by `wgmma m64n64k16 f16 f32 warps 4x1 turned`: there is none of this shape and these types
+"gpu.module"() <{sym_name = "m"}> ({
+  "gpu.func"() <{function_type = (f16, f32) -> (), kernel}> ({
+  ^bb0(%x: f16, %y: f32):
+    %a = tile.splat %x : f16 -> tensor<64x32xf16>
+    %b = tile.splat %x : f16 -> tensor<32x64xf16>
+    %c = tile.splat %y : f32 -> tensor<64x64xf32>
+    %d = tile.dot %a, %b, %c using <"wgmma m64n64k16 f16 f32 warps 4x1 turned"> : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
+}) : () -> ()
+
+// -----
+
+// CHECK: this product cannot be made by `mma m16n8k8 tf32 f32 warps 4x1 turned`: only products by wgmma are turned
+"gpu.module"() <{sym_name = "m"}> ({
+  "gpu.func"() <{function_type = (f32, f32) -> (), kernel}> ({
+  ^bb0(%x: f32, %y: f32):
+    %a = tile.splat %x : f32 -> tensor<64x32xf32>
+    %b = tile.splat %x : f32 -> tensor<32x64xf32>
+    %c = tile.splat %y : f32 -> tensor<64x64xf32>
+    %d = tile.dot %a, %b, %c using <"mma m16n8k8 tf32 f32 warps 4x1 turned"> : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
+}) : () -> ()
+
+// -----
+
+// CHECK: this product cannot be made by `wgmma m64n64k8 tf32 f32 warps 4x1 parts 16 turned`: parts are those of wgmma that sums in f32, and multiples of its K
+"gpu.module"() <{sym_name = "m"}> ({
+  "gpu.func"() <{function_type = (f32, f32) -> (), kernel}> ({
+  ^bb0(%x: f32, %y: f32):
+    %a = tile.splat %x : f32 -> tensor<64x32xf32>
+    %b = tile.splat %x : f32 -> tensor<32x64xf32>
+    %c = tile.splat %y : f32 -> tensor<64x64xf32>
+    %d = tile.dot %a, %b, %c using <"wgmma m64n64k8 tf32 f32 warps 4x1 parts 16 turned"> : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    "gpu.return"() : () -> ()
+  }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
+}) : () -> ()

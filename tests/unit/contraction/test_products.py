@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import ml_dtypes
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import phobos
 from phobos.targets.ptx.assembler import assemble
+from phobos.targets.ptx.contract import Contract
 from tests.support.ptxas import needs_ptxas
 
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
@@ -116,6 +119,21 @@ def source(path: Path, tile: tuple[int, int, int], threads: int, stages: int, fo
     )
 
 
+class Built(Protocol):
+    """What is emulated: PTX and how to launch it."""
+
+    @property
+    def ptx(self) -> str: ...
+
+    @property
+    def contract(self) -> Contract | None: ...
+
+
+def built(text: str, chip: str, multiple: int) -> Built:
+    """A program as it is compiled by default, for extents that `multiple` divides."""
+    return phobos.compile(text, chip=chip, extent_multiple=multiple)
+
+
 def multiply(
     chip: str,
     path: Path,
@@ -128,18 +146,18 @@ def multiply(
     form: str = "dot",
     checks: tuple[str, ...] = ("bounds", "align", "init"),
     seed: int = 0,
+    build: Callable[[str, str, int], Built] = built,
 ) -> np.ndarray:
     """A times B, [M, K] by [K, N], by a kernel on the emulator."""
     (m, k), n = a.shape, b.shape[1]
     multiple = next(x for x in (16, 8, 4, 2, 1) if not any(size % x for size in (m, n, k)))
-    module = phobos.compile(
-        source(path, tile, threads, stages, form), chip=chip, extent_multiple=multiple
-    )
+    module = build(source(path, tile, threads, stages, form), chip, multiple)
     c = np.full((m, n), 77).astype(ELEMENTS[path.total])
     given_a = np.ascontiguousarray(a.T) if form == "t_dot" else a
     given_b = np.ascontiguousarray(b.T) if form == "dot_t" else b
     tm, tn, _ = tile
     grid = (-(-m // tm), -(-n // tn), 1)
+    assert module.contract is not None
     index = np.uint64 if module.contract.index_bits == 64 else np.uint32
     arguments: list[object] = []
     for array in (given_a, given_b, c):
@@ -164,6 +182,7 @@ def check(
     form: str = "dot",
     checks: tuple[str, ...] = ("bounds", "align", "init"),
     seed: int = 0,
+    build: Callable[[str, str, int], Built] = built,
 ) -> None:
     """Multiplies random integers and compares with == ."""
     m, n, k = sizes
@@ -173,7 +192,7 @@ def check(
     b = _integers(rng, path.b, (k, n))
     c = multiply(
         chip, path, a, b, tile,
-        threads=threads, stages=stages, form=form, checks=checks, seed=seed,
+        threads=threads, stages=stages, form=form, checks=checks, seed=seed, build=build,
     )  # fmt: skip
     wanted = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_array_equal(c.astype(np.float64), wanted)

@@ -33,9 +33,13 @@ PROGRAMS = sorted([*EXAMPLES.glob("*.ph"), *(EXAMPLES.parent / "phobos/kernels")
 
 
 def explained(
-    text: str, *, chip: str = "sm_80", constants: Mapping[str, int] | None = None
+    text: str,
+    *,
+    chip: str = "sm_80",
+    constants: Mapping[str, int] | None = None,
+    tensor_maps: bool = False,
 ) -> tuple[Compilation, Explanation]:
-    options = make_options(chip=chip, constants=constants)
+    options = make_options(chip=chip, constants=constants, tensor_maps=tensor_maps)
     compilation = compile_text(text, "program.ph", options, explain=True)
     assert compilation.explanation is not None
     return compilation, compilation.explanation
@@ -270,6 +274,18 @@ def test_products_and_their_reasons(
         made = len(re.findall(r"^\s+(?:mma\.sync|wmma\.mma)", compilation.ptx, re.M))
         step = product.count * int(instruction.rsplit("k", 1)[1]) // 32
         assert made % product.count in (0, step if form == "registers" else 0)
+
+
+def test_a_turned_product_and_why_there_is_none() -> None:
+    """One piece of 64 columns and rows, in four steps along K."""
+    text = DOT.format(type="f32", sum="f32", attributes="@tensorcore(tf32)")
+    (product,) = explained(text, chip="sm_90a", tensor_maps=True)[1].kernels[0].contractions
+    assert product.instruction == "wgmma.mma_async m64n64k8"
+    assert (product.warps, product.count) == ((1, 4), 4)
+    assert "rounds f32 operands to tf32, and wgmma makes C^T = B^T A^T" in product.reason
+    (product,) = explained(text, chip="sm_90a")[1].kernels[0].contractions
+    assert product.instruction == "mma.sync m16n8k8"
+    assert product.reason.endswith("wgmma takes tf32 with `--tensor-maps` alone")
 
 
 def test_a_pipeline_without_most_passes_explains_what_is_there() -> None:

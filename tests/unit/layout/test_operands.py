@@ -1,12 +1,18 @@
 """The shared layouts of `mma` operands: free of bank conflicts however an operand lies."""
 
+from collections.abc import Iterator
+from itertools import product
+
 import pytest
 
 from phobos.layout.build import OFFSET, elementwise_layout, log2
-from phobos.layout.contraction import mma_contraction
+from phobos.layout.contraction import instruction_order, mma_contraction, wgmma_contraction
 from phobos.layout.exchange import best_access
+from phobos.layout.linear import LinearLayout
 from phobos.layout.matrix_access import plan_matrix_access
 from phobos.layout.operands import operand_buffer
+from phobos.layout.queries import contiguous_vector, register_coordinates
+from phobos.layout.warpgroup import warpgroup_buffer
 
 THREADS = 128
 SHAPES = [
@@ -64,3 +70,51 @@ def test_sixteen_bytes_stay_together(
     neighbour = target.shape[1] if turned else 1
     inside = log2(16 // element_bytes)
     assert shared.packed(OFFSET)[:inside] == tuple(neighbour << bit for bit in range(inside))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shape", "warps"),
+    [
+        ((256, 128, 32), (64, 256, 8), (8, 1)),
+        ((128, 128, 32), (64, 128, 8), (4, 1)),
+        ((128, 64, 8), (64, 64, 8), (4, 2)),
+        ((8, 512, 64), (64, 8, 8), (16, 1)),
+    ],
+)
+def test_turned_products_load_and_store_eight_bytes(
+    sizes: tuple[int, int, int], shape: tuple[int, int, int], warps: tuple[int, int]
+) -> None:
+    """Fragments of B come from rows along N without a conflict, sums go in pairs of a row.
+
+    Left operand and sum agree on the column that a row of the instruction is.
+    """
+    layouts = wgmma_contraction(sizes, shape, 1, warps, turned=True)
+    width, cost = best_access(layouts.b, warpgroup_buffer((sizes[2], sizes[1]), 1, 64, 4), 4)
+    assert (width, cost.factor) == (2, 1)
+    assert contiguous_vector(layouts.c, 1) == 2
+    straight = wgmma_contraction((sizes[1], sizes[0], sizes[2]), shape, 1, warps)
+    column_of = dict(zip(_rows(straight.a), _columns(layouts.b), strict=True))
+    assert sorted(column_of.values()) == sorted(column_of) == list(range(sizes[1]))
+    of_sum = register_coordinates(layouts.c)
+    held = [of_sum[register] for register in instruction_order(layouts.c)]
+    assert [(column_of[row], column) for row, column in register_coordinates(straight.c)] == [
+        (column, row) for row, column in held
+    ]
+    for name in ("lane", "warp"):
+        for fragment, held_by in zip(straight.c.bases(name), layouts.c.bases(name), strict=True):
+            assert held_by == (fragment[1], column_of[fragment[0]])
+
+
+def _rows(layout: LinearLayout) -> list[int]:
+    """The row of each register of each thread."""
+    return [layout.apply(**at)[0] for at in _threads(layout)]
+
+
+def _columns(layout: LinearLayout) -> list[int]:
+    return [layout.apply(**at)[1] for at in _threads(layout)]
+
+
+def _threads(layout: LinearLayout) -> Iterator[dict[str, int]]:
+    names = layout.in_names
+    for numbers in product(*(range(layout.in_size(name)) for name in names)):
+        yield dict(zip(names, numbers, strict=True))

@@ -1,0 +1,70 @@
+// RUN: phobos-opt %s -p ph-select-contraction{chip=sm_90a\ tensor_maps=true} | filecheck %s
+// RUN: phobos-opt %s -p ph-select-contraction{chip=sm_90a} | filecheck %s --check-prefix PLAIN
+// RUN: phobos-opt %s -p ph-select-contraction{chip=sm_90\ tensor_maps=true} | filecheck %s --check-prefix PLAIN
+
+// PLAIN-NOT: wgmma
+// PLAIN-NOT: tile.round_tf32
+
+// 64 columns of the result for each warpgroup, and all rows; both operands are rounded first.
+// CHECK: %[[A:.*]] = tile.load %A
+// CHECK: %[[B:.*]] = tile.load %B
+// CHECK: %[[X:.*]] = tile.round_tf32 %[[A]] : tensor<256x32xf32>
+// CHECK-NEXT: %[[Y:.*]] = tile.round_tf32 %[[B]] : tensor<32x128xf32>
+// CHECK-NEXT: tile.dot %[[X]], %[[Y]], %{{.*}} using <"wgmma m64n256k8 tf32 f32 warps 8x1 turned">
+@launch(256)
+@tensorcore(tf32)
+kernel tall(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 256, 0 :+ 128] = dot(A[0 :+ 256, 0 :+ 32], B[0 :+ 32, 0 :+ 128])
+}
+
+// Warpgroups share rows where there are no more columns. A is rounded once for two products.
+// CHECK: tile.dot %[[Z:.*]], %{{.*}}, %{{.*}} using <"wgmma m64n32k8 tf32 f32 warps 4x2 turned">
+// CHECK: tile.dot %[[Z]], %{{.*}}, %{{.*}} using <"wgmma m64n32k8 tf32 f32 warps 4x2 turned">
+@launch(256)
+@tensorcore(tf32)
+kernel twice(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  let a = A[0 :+ 64, 0 :+ 32]
+  C[0 :+ 64, 0 :+ 64] = dot(a, B[0 :+ 32, 0 :+ 64])
+  C[0 :+ 64, 64 :+ 64] = dot(a, B[0 :+ 32, 64 :+ 64])
+}
+
+// What comes another way, is computed, has too few columns or too large sums is made as ever.
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
+@launch(128)
+@tensorcore(tf32)
+kernel across(A: tensor<f32>[M, K], B: tensor<f32>[N, K], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 64] = dot_t(A[0 :+ 64, 0 :+ 32], B[0 :+ 64, 0 :+ 32])
+}
+
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
+@launch(128)
+@tensorcore(tf32)
+kernel computed(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 64] = dot(2.0 * A[0 :+ 64, 0 :+ 32], B[0 :+ 32, 0 :+ 64])
+}
+
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
+@launch(128)
+@tensorcore(tf32)
+kernel narrow(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 32] = dot(A[0 :+ 64, 0 :+ 32], B[0 :+ 32, 0 :+ 32])
+}
+
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
+@launch(128)
+@tensorcore(tf32)
+kernel large(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 256, 0 :+ 128] = dot(A[0 :+ 256, 0 :+ 32], B[0 :+ 32, 0 :+ 128])
+}
+
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32x3
+@launch(128)
+@tensorcore(tf32x3)
+kernel precise(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 64] = dot(A[0 :+ 64, 0 :+ 32], B[0 :+ 32, 0 :+ 64])
+}

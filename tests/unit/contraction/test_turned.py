@@ -1,0 +1,147 @@
+"""Products in tf32 by `wgmma`, made turned: C^T = B^T A^T.
+
+Here threads round the operands and store them to shared memory: only the choice of instruction is
+told that there may be tensor maps.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.passes import ModulePass
+
+from phobos.dialects.contraction import DotOp
+from phobos.dialects.staging import AwaitProductsOp
+from phobos.driver.compilation import Compilation, compile_text
+from phobos.driver.options import CompileOptions
+from phobos.pipeline import default_pipeline
+from phobos.targets.ptx.assembler import assemble
+from phobos.transforms.pipeline_loops import PipelineLoopsPass
+from phobos.transforms.select_contraction import SelectContractionPass
+from tests.support.ptxas import needs_ptxas
+from tests.unit.contraction.test_products import PATHS, check, multiply, source
+
+CHIP = "sm_90a"
+SIZES = (1, 7, 17, 33, 64, 65, 100, 129)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is not applied to this loop:phobos.PhobosWarning"),
+    pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning"),
+]
+
+
+@dataclass(frozen=True)
+class _StartPass(ModulePass):
+    """Only starts products, and waits for them right behind."""
+
+    name = "start"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Marks all products."""
+        for dot in list(op.walk()):
+            if isinstance(dot, DotOp):
+                dot.in_flight = UnitAttr()
+                wait = AwaitProductsOp(dot.result, 0)
+                dot.result.replace_uses_with_if(
+                    wait.result, lambda use, wait=wait: use.operation is not wait
+                )
+                assert dot.parent is not None
+                dot.parent.insert_op_after(wait, dot)
+
+
+def turned(text: str, chip: str, multiple: int, *, in_flight: bool = False) -> Compilation:
+    """A program whose products in tf32 are turned, without a tensor map for their operands."""
+    options = CompileOptions(chip=chip, extent_multiple=multiple)
+    passes: list[ModulePass] = []
+    for one in default_pipeline(options):
+        chosen = one.name == SelectContractionPass.name
+        passes.append(SelectContractionPass(chip=chip, tensor_maps=True) if chosen else one)
+        if one.name == PipelineLoopsPass.name and in_flight:
+            passes.append(_StartPass())
+    compilation = compile_text(text, "product.ph", options, passes=tuple(passes))
+    assert ".f32.tf32.tf32 {" in compilation.ptx
+    assert "mma.sync" not in compilation.ptx
+    return compilation
+
+
+Case = tuple[tuple[int, int, int], tuple[int, int, int], int, int]
+
+
+def random_cases(count: int) -> list[Case]:
+    """Cases drawn once and for all: extents, tile, threads, stages."""
+    rng = random.Random(17)
+    cases: list[Case] = []
+    for number in range(count):
+        tile = (
+            rng.choice((8, 16, 48, 64, 96, 128)),
+            rng.choice((48, 64, 96, 128)),
+            (8, 16, 24, 32, 48, 64)[number % 6],
+        )
+        sizes = rng.choice(SIZES), rng.choice(SIZES), SIZES[number % len(SIZES)]
+        pieces = (tile[0] + 7) // 8 * (tile[1] // 64 or 1)
+        threads = 128 * rng.choice([groups for groups in (1, 2, 4) if groups <= pieces])
+        cases.append((sizes, tile, threads, rng.randint(1, 3)))
+    return cases
+
+
+@pytest.mark.parametrize("case", random_cases(24), ids=lambda case: "-".join(map(str, case)))
+def test_products_are_exact(case: Case) -> None:
+    """Extents below a tile, odd tiles, warpgroups side by side and one below the other."""
+    sizes, tile, threads, stages = case
+    check(CHIP, "tf32", sizes, tile, threads=threads, stages=stages, checks=("all",), build=turned)
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_products_in_flight_are_exact(steps: int) -> None:
+    """They are waited for in the same iteration, as their fragments are in registers."""
+    check(
+        CHIP, "tf32", (70, 66, 64 * steps), (64, 64, 64),
+        stages=2, checks=("all",), build=partial(turned, in_flight=True),
+    )  # fmt: skip
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    """The nearest numbers of tf32, ties to even."""
+    bits = values.astype(np.float32).view(np.uint32).astype(np.int64)
+    bits += 0xFFF + (bits >> 13 & 1)
+    return (bits & ~0x1FFF).astype(np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("limits", [(4096, 16), (16, 4096)])
+def test_operands_are_rounded_and_not_cut(limits: tuple[int, int]) -> None:
+    """Numbers of 12 bits, of which tf32 has 11: half of them are ties."""
+    rng = np.random.default_rng(4)
+    a, b = (
+        rng.integers(-limit, limit, size).astype(np.float32)
+        for limit, size in zip(limits, ((40, 32), (32, 72)), strict=True)
+    )
+    found = multiply(CHIP, PATHS["tf32"], a, b, (32, 64, 32), build=turned)
+    wanted = rounded(a).astype(np.float64) @ rounded(b).astype(np.float64)
+    assert (wanted != a.astype(np.float64) @ b.astype(np.float64)).any()
+    np.testing.assert_array_equal(found.astype(np.float64), wanted)
+
+
+def test_real_numbers() -> None:
+    """Sums of 257 products of rounded operands are cut, but for little."""
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal(size).astype(np.float32) for size in ((129, 257), (257, 100)))
+    found = multiply(CHIP, PATHS["tf32"], a, b, (128, 128, 32), threads=256, build=turned)
+    wanted = rounded(a).astype(np.float64) @ rounded(b).astype(np.float64)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=257 * 2.0**-22)
+
+
+@needs_ptxas
+@pytest.mark.parametrize(
+    ("tile", "threads"), [((256, 128, 32), 256), ((128, 128, 32), 128), ((128, 128, 32), 256)]
+)
+def test_ptxas_neither_serializes_nor_spills(tile: tuple[int, int, int], threads: int) -> None:
+    """Up to 128 sums, and fragments of 32 rows of K."""
+    ptx = turned(source(PATHS["tf32"], tile, threads, 2, "dot"), CHIP, 4).ptx
+    made = assemble(ptx, CHIP, ("-v",))
+    assert made.warnings == ()
+    assert " 0 bytes spill stores" in made.log
