@@ -286,15 +286,16 @@ def _turned_sums(
 
     The registers that the loads write are free again when these products are done.
     """
+    sums = list(totals)
     each = left.steps_at_once()
     for first in range(0, len(steps), each):
         if first:
-            totals = list(_wait(low, totals, 0))
+            sums = list(_wait(low, sums, 0))
         now = steps[first : first + each]
-        fenced = _fence(low, [*totals, *left.load(now)])
-        left.hold(fenced[len(totals) :])
-        totals = _sums(products, list(fenced[: len(totals)]), now)
-    return totals
+        fenced = _fence(low, [*sums, *left.load(now)])
+        left.hold(fenced[len(sums) :])
+        sums = _sums(products, list(fenced[: len(sums)]), now)
+    return sums
 
 
 def _check_awaited(product: DotOp) -> None:
