@@ -120,6 +120,8 @@ def branch(condition: Reader, target: int, following: int) -> Terminator:
 def control_terminator(ops: Operands, places: Places) -> Terminator:
     """The terminator of a control instruction, its guard left out."""
     instruction = ops.instruction
+    if instruction.suffix[:1] == ("cluster",):
+        return _cluster_barrier(ops, places)
     if is_barrier(instruction):
         return _barrier(ops, places)
     match instruction.opcode:
@@ -298,6 +300,43 @@ def _reduce(ops: Operands, places: Places, operation: str) -> Terminator:
         flags = np.broadcast_to(predicate(wave, sel), (wave.count(sel),))
         threads = wave.selected(sel)
         scheduler.resume(scheduler.barriers.wait(site, threads, barrier(wave, sel), wanted, flags))
+        return None
+
+    return terminate
+
+
+# Barriers of clusters ----------------------------------------------------------------------------
+
+
+def _cluster_barrier(ops: Operands, places: Places) -> Terminator:
+    ops.expect_count(0)
+    match [part for part in ops.instruction.suffix[1:] if part != "aligned"]:
+        case ["arrive"] | ["arrive", "release"]:
+            return _cluster_arrive(ops, places, releases=True)
+        case ["arrive", "relaxed"]:
+            return _cluster_arrive(ops, places, releases=False)
+        case ["wait"] | ["wait", "acquire"]:
+            return _cluster_wait(ops, places)
+    ops.refuse("unknown form of barrier")
+
+
+def _cluster_arrive(ops: Operands, places: Places, *, releases: bool) -> Terminator:
+    site = BarrierSite(ops, places.following)
+
+    def terminate(scheduler: Scheduler, sel: Selection) -> Onward:
+        threads = scheduler.wave.selected(sel)
+        scheduler.resume(scheduler.cluster_barriers.arrive(site, threads, releases=releases))
+        return places.following, sel
+
+    return terminate
+
+
+def _cluster_wait(ops: Operands, places: Places) -> Terminator:
+    site = BarrierSite(ops, places.following)
+
+    def terminate(scheduler: Scheduler, sel: Selection) -> Onward:
+        threads = scheduler.wave.selected(sel)
+        scheduler.resume(scheduler.cluster_barriers.wait(site, threads))
         return None
 
     return terminate

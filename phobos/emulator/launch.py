@@ -14,6 +14,7 @@ import numpy.typing as npt
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean
 from phobos.emulator.arguments import place_arguments
 from phobos.emulator.barriers import Barriers
+from phobos.emulator.checks.bulk_race import BulkRaceMonitor
 from phobos.emulator.checks.product_race import ProductRaceMonitor
 from phobos.emulator.checks.race import RaceMonitor
 from phobos.emulator.checks.registers import WatchedRegisters
@@ -29,7 +30,7 @@ from phobos.emulator.requirements import FLOORS, Requirements
 from phobos.emulator.schedule import Scheduler
 from phobos.emulator.wave import Dim3, Geometry, Wave
 from phobos.targets.ptx.parse import parse_ptx
-from phobos.targets.ptx.parse.records import Function, Module
+from phobos.targets.ptx.parse.records import Function, Instruction, Module
 
 CHECKS = frozenset({"bounds", "align", "init", "divergence", "async", "race", "overflow"})
 """The checks there are. Bounds and alignment are always checked: the emulator cannot go on."""
@@ -287,8 +288,11 @@ class Launch:
     def _monitor(self, environment: Environment) -> Monitor | None:
         monitors: list[Monitor] = []
         if "race" in self.options.checks:
-            has_products = bool(environment.watched.has_products)
-            kind = ProductRaceMonitor if has_products else RaceMonitor
+            kind = RaceMonitor
+            if any(_is_asynchronous(i) for function in self._functions for i in function.body):
+                kind = BulkRaceMonitor
+            elif environment.watched.has_products:
+                kind = ProductRaceMonitor
             monitors.append(kind(self.geometry, environment.smallest_access))
         if self.options.profile is not None:
             monitors.append(self.options.profile)
@@ -360,6 +364,12 @@ class Launch:
         wave.bulk.finish()
         if monitor is not None:
             monitor.finish(wave)
+
+
+def _is_asynchronous(instruction: Instruction) -> bool:
+    """Whether the race check needs to know of more than CTA barriers and products."""
+    suffix = instruction.suffix
+    return instruction.opcode == "mbarrier" or "bulk" in suffix[:2] or suffix[:1] == ("cluster",)
 
 
 def _entry(module: Module, name: str) -> Function:

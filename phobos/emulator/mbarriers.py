@@ -66,6 +66,8 @@ class Mbarriers:
         self._waits_at: npt.NDArray[np.int32] | None = None
         self._wait_sites: dict[int, Operands] = {}
         self.phase: IntArray = np.zeros(0, dtype=np.int64)
+        # Phases that ended, over all lives of an mbarrier.
+        self.completed: IntArray = np.zeros(0, dtype=np.int64)
 
     @property
     def count(self) -> int:
@@ -114,6 +116,8 @@ class Mbarriers:
         self._is_live[known] = True
         self._mark(index, is_live=True)
         self._wave.memory_version += 1
+        if self._wave.monitor is not None:
+            self._wave.monitor.mbarrier_made(self._wave, threads, known, ops)
         return known
 
     def _add(self, index: IntArray) -> None:
@@ -123,6 +127,7 @@ class Mbarriers:
         self._pending = np.concatenate((self._pending, extra))
         self._bytes = np.concatenate((self._bytes, extra))
         self.phase = np.concatenate((self.phase, extra))
+        self.completed = np.concatenate((self.completed, extra))
         self._is_live = np.concatenate((self._is_live, extra != 0))
         self._numbers = np.argsort(self._index, kind="stable")
         self._places = self._index[self._numbers]
@@ -162,7 +167,7 @@ class Mbarriers:
                 FindingKind.UNINITIALISED,
                 self._wave,
                 int(threads[place]),
-                f"{verb} the mbarrier at {address:#x}, which {reason}",
+                f"{verb} {self._name(int(index[place]))}, which {reason}",
                 address=address,
             )
         return numbers
@@ -250,6 +255,7 @@ class Mbarriers:
         if not len(done):
             return
         self.phase[done] += 1
+        self.completed[done] += 1
         self._pending[done] = self._expected[done]
         if self._wave.monitor is not None:
             self._wave.monitor.phase_completed(self._wave, done)
@@ -319,6 +325,15 @@ class Mbarriers:
     def _address(self, index: int) -> int:
         return index % self._wave.memories.shared.stride
 
+    def _name(self, index: int) -> str:
+        """An mbarrier in words, with its CTA where there are clusters."""
+        wave = self._wave
+        found = f"the mbarrier at {self._address(index):#x}"
+        if wave.geometry.cluster_size == 1:
+            return found
+        cta = int(wave.ctas[index // wave.memories.shared.stride])
+        return f"{found} of CTA {wave.geometry.cta_index(cta)}"
+
     def _fault(
         self, ops: Operands, threads: Threads, index: IntArray, place: int, *parts: str,
         notes: Sequence[Note] = (),
@@ -331,7 +346,7 @@ class Mbarriers:
             FindingKind.MBARRIER,
             self._wave,
             int(threads[place]),
-            f"{verb} the mbarrier at {address:#x}{middle}; {rule}",
+            f"{verb} {self._name(int(index[place]))}{middle}; {rule}",
             address=address,
             notes=tuple(notes),
         )
@@ -401,12 +416,11 @@ class Mbarriers:
 
     def _waited_for(self, number: int) -> str:
         """An mbarrier, its phase and what that lacks."""
-        address = self._address(int(self._index[number]))
         pending, missing = int(self._pending[number]), int(self._bytes[number])
         lacks = [f"{pending} of {int(self._expected[number])} arrivals"] if pending else []
         lacks += [self._missing_bytes(missing)] if missing else []
         phase = int(self.phase[number])
         return (
-            f"the mbarrier at {address:#x} for phase {phase} (parity {phase & 1}), which lacks "
-            f"{' and '.join(lacks)}"
+            f"{self._name(int(self._index[number]))} for phase {phase} (parity {phase & 1}), which "
+            f"lacks {' and '.join(lacks)}"
         )

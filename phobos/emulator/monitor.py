@@ -13,6 +13,7 @@ from phobos.emulator.types import Selection, Value
 if TYPE_CHECKING:
     from phobos.emulator.asynchronous import Copy
     from phobos.emulator.bulk import BulkLoad, BulkStore
+    from phobos.emulator.decode import Operands
     from phobos.emulator.memory.access import Access
     from phobos.emulator.memory.spaces import Space
     from phobos.emulator.memory.store import ByteStore
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 Threads = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
+Rows = tuple[Numbers, int]
+"""Byte indices where rows of global memory start, and the bytes of each."""
 
 
 class Monitor:
@@ -82,6 +85,14 @@ class Monitor:
     ) -> None:
         """Threads are about to use mbarriers at byte indices of the store."""
 
+    def mbarrier_made(
+        self, wave: Wave, threads: Threads, barriers: Numbers, operands: Operands
+    ) -> None:
+        """Threads have initialised mbarriers."""
+
+    def mbarrier_fence(self, wave: Wave, sel: Selection) -> None:
+        """The selected threads fenced what they initialised."""
+
     def mbarrier_arrived(self, wave: Wave, threads: Threads, barriers: Numbers) -> None:
         """Threads are about to arrive at mbarriers, given by their numbers."""
 
@@ -91,10 +102,22 @@ class Monitor:
     def phase_waited(self, wave: Wave, threads: Threads, barriers: Numbers) -> None:
         """Threads have seen that a phase of their mbarriers has ended."""
 
+    def cluster_arrived(self, wave: Wave, threads: Threads) -> None:
+        """Threads arrive at the barrier of their cluster and release what they know."""
+
+    def cluster_completed(self, wave: Wave, clusters: Threads) -> None:
+        """All threads of clusters, by the order of their slots, have arrived."""
+
+    def cluster_waited(self, wave: Wave, threads: Threads) -> None:
+        """Threads have waited at the barrier of their cluster."""
+
+    def ctas_ended(self, wave: Wave, slots: Threads) -> None:
+        """All threads of some CTAs of clusters have exited."""
+
     def bulk_copy(
-        self, wave: Wave, thread: int, outside: Access, inside: Access, moved: int, size: int
+        self, wave: Wave, thread: int, outside: Access, inside: Access, rows: Rows, size: int
     ) -> None:
-        """A thread copies `moved` bytes of global memory, `size` bytes of shared memory.
+        """A thread copies rows of global memory, and `size` bytes of shared memory.
 
         The two accesses are those of global and of shared memory.
         """
@@ -191,6 +214,18 @@ class Monitors(Monitor):
         for monitor in self._monitors:
             monitor.mbarrier(wave, threads, store, index, access)
 
+    def mbarrier_made(
+        self, wave: Wave, threads: Threads, barriers: Numbers, operands: Operands
+    ) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.mbarrier_made(wave, threads, barriers, operands)
+
+    def mbarrier_fence(self, wave: Wave, sel: Selection) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.mbarrier_fence(wave, sel)
+
     def mbarrier_arrived(self, wave: Wave, threads: Threads, barriers: Numbers) -> None:
         """See `Monitor`."""
         for monitor in self._monitors:
@@ -206,12 +241,32 @@ class Monitors(Monitor):
         for monitor in self._monitors:
             monitor.phase_waited(wave, threads, barriers)
 
+    def cluster_arrived(self, wave: Wave, threads: Threads) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.cluster_arrived(wave, threads)
+
+    def cluster_completed(self, wave: Wave, clusters: Threads) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.cluster_completed(wave, clusters)
+
+    def cluster_waited(self, wave: Wave, threads: Threads) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.cluster_waited(wave, threads)
+
+    def ctas_ended(self, wave: Wave, slots: Threads) -> None:
+        """See `Monitor`."""
+        for monitor in self._monitors:
+            monitor.ctas_ended(wave, slots)
+
     def bulk_copy(
-        self, wave: Wave, thread: int, outside: Access, inside: Access, moved: int, size: int
+        self, wave: Wave, thread: int, outside: Access, inside: Access, rows: Rows, size: int
     ) -> None:
         """See `Monitor`."""
         for monitor in self._monitors:
-            monitor.bulk_copy(wave, thread, outside, inside, moved, size)
+            monitor.bulk_copy(wave, thread, outside, inside, rows, size)
 
     def load_issued(self, wave: Wave, load: BulkLoad) -> None:
         """See `Monitor`."""

@@ -17,6 +17,7 @@ from phobos.diagnostics import Note
 from phobos.emulator.barriers import Barriers
 from phobos.emulator.blocks import Block
 from phobos.emulator.calls import ReturnBlocks
+from phobos.emulator.clusters import ClusterBarriers
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.profiling.counts import Profile
 from phobos.emulator.types import Selection, Value
@@ -79,6 +80,7 @@ class Scheduler:
         self.wave = wave
         self._profile = profile
         self.barriers = barriers
+        self.cluster_barriers = ClusterBarriers(wave)
         self.calls = ReturnBlocks(wave)
         self._blocks = blocks
         self._waiting_ctas = waiting_ctas
@@ -121,6 +123,8 @@ class Scheduler:
             self._report_parked()
         if self.barriers.waiting:
             self._report_barrier()
+        if len(self.cluster_barriers.waiting):
+            self._report_cluster_barrier()
 
     def _next_gang(self) -> _Gang | None:
         ready = [gang for gang in self._gangs if gang.is_ready]
@@ -247,12 +251,18 @@ class Scheduler:
                 threads = gang.parked.pop(number)
                 self._put(gang, number, threads)
         self.resume(self.barriers.release())
+        self.resume(self.cluster_barriers.release())
 
     def _check_copies(self, exited: npt.NDArray[np.intp]) -> None:
-        """Copies to or from the shared memory of CTAs that have ended are a finding."""
+        """What others still do to the shared memory of CTAs that have ended is a finding."""
         wave = self.wave
-        if wave.bulk.are_loading or wave.bulk.are_storing:
-            wave.bulk.check_ended(np.setdiff1d(wave.slot[exited], wave.slot[wave.alive]))
+        is_shared = wave.geometry.cluster_size > 1 and wave.monitor is not None
+        if not (is_shared or wave.bulk.are_loading or wave.bulk.are_storing):
+            return
+        ended = np.setdiff1d(wave.slot[exited], wave.slot[wave.alive])
+        wave.bulk.check_ended(ended)
+        if is_shared and wave.monitor is not None:
+            wave.monitor.ctas_ended(wave, ended)
 
     def resume(self, groups: list[tuple[int, npt.NDArray[np.intp]]]) -> None:
         """Put groups that a barrier released at their blocks."""
@@ -308,6 +318,15 @@ class Scheduler:
             self.wave,
             thread,
             f"waits at barrier {barrier} for threads that never come",
+        )
+
+    def _report_cluster_barrier(self) -> NoReturn:
+        wave, thread = self.wave, int(self.cluster_barriers.waiting[0])
+        self.cluster_barriers.site_of(thread).operands.report(
+            FindingKind.DEADLOCK,
+            wave,
+            thread,
+            "waits at the barrier of its cluster for threads that never come",
         )
 
     def _report_spinning(self) -> NoReturn:

@@ -323,6 +323,17 @@ class BoxPlace:
             high += (part.stop - 1) * stride
         return low, high + found.element_bytes
 
+    def rows(self, offset: int) -> tuple[npt.NDArray[np.int64], int]:
+        """Where the rows inside start in a store, as for `view`, and the bytes of each."""
+        found = self.tensor_map
+        *outer, inner = self.inside
+        if self.is_empty:
+            return np.zeros(0, dtype=np.int64), 0
+        starts = np.array([found.address - offset + inner.start * found.element_bytes])
+        for part, stride in zip(outer, found.strides[:-1], strict=True):
+            starts = (starts[:, None] + stride * np.arange(part.start, part.stop)).reshape(-1)
+        return starts, (inner.stop - inner.start) * found.element_bytes
+
     def view(self, store: npt.NDArray[np.uint8], offset: int) -> npt.NDArray:
         """The part of the tensor as patterns in a store, where address `a` is byte `a - offset`."""
         found = self.tensor_map

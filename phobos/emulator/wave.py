@@ -163,6 +163,22 @@ class Wave:
         per_cta = -(-self.geometry.padded // WARPGROUP)
         return self.slot * per_cta + self.in_cta // WARPGROUP
 
+    @property
+    def is_running(self) -> npt.NDArray[np.bool_]:
+        """Whether each CTA has threads that have not exited, by slot."""
+        return np.asarray(self.alive.reshape(len(self.ctas), -1).any(axis=1))
+
+    def slot_of_owner(
+        self, threads: npt.NDArray[np.intp], owner: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """The slots of the CTAs that shared addresses name, seen from threads; -1 if there is none.
+
+        `owner` is 0 for the CTA of the thread, else the rank in its cluster plus one.
+        """
+        own, size = self.slot[threads], self.geometry.cluster_size
+        slots = np.where(owner == 0, own, own - own % size + owner - 1)
+        return np.where(owner <= size, slots, -1)
+
     def selected(self, selection: Selection) -> npt.NDArray[np.intp]:
         """The thread numbers of a selection."""
         return self.indices if selection is None else selection

@@ -32,6 +32,29 @@ class Clocks:
         self.lanes: Ticks = np.zeros((wave.size, WARP), dtype=np.int32)
         self._arrived: dict[tuple[int, int], Ticks] = {}
 
+    @property
+    def columns(self) -> int:
+        """Warps and agents."""
+        return self.known.shape[1]
+
+    @property
+    def agents(self) -> int:
+        """Agents."""
+        return self.columns - len(self.now)
+
+    def add_agents(self, agents: int) -> None:
+        """Make it so many agents, if there are fewer."""
+        if agents > self.agents:
+            self.known = np.pad(self.known, ((0, 0), (0, agents - self.agents)))
+
+    def _fitting(self, row: Ticks) -> Ticks:
+        """What somebody told before the last agents came."""
+        return np.pad(row, (0, self.columns - len(row)))
+
+    def merged(self, row: Ticks, other: Ticks) -> Ticks:
+        """What two told together."""
+        return np.maximum(self._fitting(row), self._fitting(other))
+
     def ordered(self, threads: Threads, others: Threads, ticks: Ticks) -> npt.NDArray[np.bool_]:
         """Whether what `others` did at `ticks` happened before what `threads` do now."""
         mine, theirs = threads // WARP, others // WARP
@@ -54,7 +77,7 @@ class Clocks:
             merged[slot, columns] = np.maximum(merged[slot, columns], own[slot])
             told = self._arrived.pop((slot, barrier), None)
             if told is not None:
-                merged[slot] = np.maximum(merged[slot], told)
+                merged[slot] = self.merged(merged[slot], told)
         warps = np.flatnonzero(taking_part)
         self.known[warps] = merged[warps // self._per_cta]
         self.lanes.reshape(-1, WARP * WARP)[warps] = self.now[warps, None]
@@ -67,7 +90,7 @@ class Clocks:
             key = (warp // self._per_cta, int(barriers[place]))
             row = self.release(warp)
             told = self._arrived.get(key)
-            self._arrived[key] = row if told is None else np.maximum(told, row)
+            self._arrived[key] = row if told is None else self.merged(told, row)
 
     def warp_sync(self, threads: Threads, members: npt.NDArray[np.bool_]) -> None:
         """Threads met the lanes of their warp in `members`, which is shaped [thread, lane]."""
@@ -88,8 +111,24 @@ class Clocks:
     def acquire(self, thread: int, row: Ticks) -> None:
         """The warp of a thread learns what another released, and the thread what its own did."""
         warp = thread // WARP
-        self.known[warp] = np.maximum(self.known[warp], row)
+        self.known[warp] = self.merged(self.known[warp], row)
         self.lanes[thread] = np.maximum(self.lanes[thread], row[warp])
+
+    def release_all(self, warps: Threads) -> Ticks:
+        """What some warps know together; see `release`."""
+        row = self.known[warps].max(axis=0)
+        row[warps] = np.maximum(row[warps], self.now[warps])
+        self.now[warps] += 1
+        return row
+
+    def acquire_all(self, threads: Threads, rows: Ticks) -> None:
+        """Threads learn what is in the row beside each of them; see `acquire`."""
+        warps = threads // WARP
+        own = np.take_along_axis(rows, warps[:, None], axis=1)
+        self.lanes[threads] = np.maximum(self.lanes[threads], own)
+        for warp in np.unique(warps).tolist():
+            told = rows[warps == warp].max(axis=0)
+            self.known[warp] = self.merged(self.known[warp], told)
 
     def learn(self, warps: Threads, agents: Threads, tick: int) -> None:
         """Warps come to know what the agent beside each of them did up to a tick."""

@@ -19,7 +19,14 @@ import numpy as np
 
 from phobos.diagnostics import Note
 from phobos.emulator.checks.clocks import Clocks
-from phobos.emulator.checks.history import FIRST_READ, NOBODY, WRITE, Granules, History
+from phobos.emulator.checks.history import (
+    FIRST_READ,
+    NOBODY,
+    WRITE,
+    Granules,
+    History,
+    Touch,
+)
 from phobos.emulator.checks.race import RaceMonitor
 from phobos.emulator.errors import FindingKind
 from phobos.emulator.monitor import Flags, Threads
@@ -93,25 +100,31 @@ class ProductRaceMonitor(RaceMonitor):
         written = history.touch(WRITE, granules)
         access = product.site.access
         self._compare(wave, readers, granules, access, True, WRITE, written)
-        writers = np.where(written.threads == NOBODY, 0, written.threads)
-        late = self._written[granules] >= self._fenced_proxy[writers]
-        late &= written.threads != NOBODY
-        if late.any():
-            place = int(np.argmax(late))
-            writer = int(written.threads[place])
-            write = self._sites[int(written.sites[place]) >> 1]
-            index = wave.geometry.thread_index(writer % wave.geometry.padded)
-            address = (int(granules[place]) << self._shift) % wave.memories.shared.stride
-            access.operands.report(
-                FindingKind.RACE,
-                wave,
-                int(readers[place]),
-                f"reads {address:#x} in shared memory through the asynchronous proxy, which thread "
-                f"{index} wrote without a `fence.proxy.async` behind it",
-                address=address,
-                notes=(Note(f"thread {index} wrote it here", write.operands.location),),
-                help="put `fence.proxy.async.shared::cta` behind the write, before the barrier",
-            )
+        self._check_fenced(wave, readers, granules, access, written)
+
+    def _check_fenced(
+        self, wave: Wave, threads: Threads, granules: Granules, access: Access, written: Touch
+    ) -> None:
+        """Raise if threads see bytes by the asynchronous proxy that were stored without a fence."""
+        stored = (written.threads != NOBODY) & (written.threads < wave.size)
+        writers = np.where(stored, written.threads, 0)
+        late = stored & (self._written[granules] >= self._fenced_proxy[writers])
+        if not late.any():
+            return
+        place = int(np.argmax(late))
+        write = self._sites[int(written.sites[place]) >> 1]
+        who = self._who(wave, int(threads[place]), int(writers[place]))
+        address = (int(granules[place]) << self._shift) % wave.memories.shared.stride
+        access.operands.report(
+            FindingKind.RACE,
+            wave,
+            int(threads[place]),
+            f"{access.verb} {address:#x} in shared memory through the asynchronous proxy, which "
+            f"{who} wrote without a `fence.proxy.async` behind it",
+            address=address,
+            notes=(Note(f"{who} wrote it here", write.operands.location),),
+            help="put `fence.proxy.async.shared::cta` behind the write, before the barrier",
+        )
 
     def product_done(self, wave: Wave, product: Product, fresh: Flags, done: Flags) -> None:
         """See `Monitor`."""

@@ -27,7 +27,7 @@ from phobos.emulator.checks.history import (
     Touch,
 )
 from phobos.emulator.errors import FindingKind
-from phobos.emulator.memory.spaces import CONSTANT, LOCAL, SHARED
+from phobos.emulator.memory.spaces import CONSTANT, LOCAL, SharedSpace
 from phobos.emulator.monitor import Monitor, Threads
 from phobos.emulator.types import Selection, Value
 from phobos.emulator.wave import WARP, Geometry, Wave
@@ -135,7 +135,7 @@ class RaceMonitor(Monitor):
                 self._knows_before[warp] = before if known is None else known | before
             if gives:
                 own = clocks.release(warp)
-                self._released[key] = own if row is None else np.maximum(row, own)
+                self._released[key] = own if row is None else clocks.merged(row, own)
 
     # Accesses ------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class RaceMonitor(Monitor):
             return
         threads = wave.selected(sel)
         first = np.broadcast_to(index >> np.int64(self._shift), threads.shape)
-        is_shared = space is SHARED
+        is_shared = isinstance(space, SharedSpace)
         history = self._history(wave, store, is_shared=is_shared)
         for piece in range(max(1, access.bytes >> self._shift)):
             self._check(wave, history, threads, first + piece, access, is_shared, values)
@@ -293,8 +293,8 @@ class RaceMonitor(Monitor):
         geometry = self._geometry
         own_cta = int(wave.ctas[thread // geometry.padded])
         if is_shared:
-            cta = own_cta
             other_thread = self._thread_of(wave, other_thread)
+            cta = int(wave.ctas[other_thread // geometry.padded])
             place = granule << self._shift
             address = place % wave.memories.shared.stride
             where = f"{address:#x} in shared memory"
@@ -304,10 +304,7 @@ class RaceMonitor(Monitor):
             buffer = wave.memories.buffers.buffer_of_index(start)
             address = buffer.address + start - buffer.start
             where = f"byte {start - buffer.start} of {buffer.name}"
-        index = geometry.thread_index(other_thread % geometry.padded)
-        who = f"thread {index}"
-        if cta != own_cta:
-            who = f"CTA {geometry.cta_index(cta)}, {who}"
+        who = self._named(own_cta, cta, other_thread)
         did = "writes" if is_write else "reads"
         access.operands.report(
             FindingKind.RACE,
@@ -317,6 +314,17 @@ class RaceMonitor(Monitor):
             address=address,
             notes=(Note(f"{who} {did} it here", other.operands.location),),
         )
+
+    def _named(self, own_cta: int, cta: int, thread: int) -> str:
+        """A thread in words, with its CTA if that is another."""
+        geometry = self._geometry
+        who = f"thread {geometry.thread_index(thread % geometry.padded)}"
+        return who if cta == own_cta else f"CTA {geometry.cta_index(cta)}, {who}"
+
+    def _who(self, wave: Wave, thread: int, other: int) -> str:
+        """Another thread of the wave in words, as seen from one."""
+        own, its = (int(wave.ctas[t // self._geometry.padded]) for t in (thread, other))
+        return self._named(own, its, other)
 
     def _thread_of(self, wave: Wave, name: int) -> int:
         """The thread of the wave that a name in the history of shared memory stands for."""

@@ -15,7 +15,9 @@ from phobos.emulator.instructions.memory import do_nothing
 from phobos.emulator.mbarriers import MBARRIER_BYTES
 from phobos.emulator.memory.access import Access
 from phobos.emulator.memory.dispatch import address_reader
-from phobos.emulator.memory.spaces import SHARED
+from phobos.emulator.memory.regions import LOW_32
+from phobos.emulator.memory.spaces import CLUSTER, SHARED, SharedSpace
+from phobos.emulator.monitor import Rows
 from phobos.emulator.tensor_map import (
     MAP_ALIGNMENT,
     MAP_BYTES,
@@ -56,11 +58,11 @@ def bulk_copy(ops: Operands) -> Step:
 class _Block:
     """One end of a copy in global memory: `size` bytes in shared memory, fewer here if clipped.
 
-    `read` and `write` move them in the order of shared memory.
+    `rows` says where they lie; `read` and `write` move them in the order of shared memory.
     """
 
     size: int
-    global_bytes: int
+    rows: Callable[[], Rows]
     read: Callable[[], Bytes]
     write: Callable[[Bytes], None]
 
@@ -74,6 +76,7 @@ class _Copy:
     shared: Reader
     barrier: Reader | None
     alignment: int
+    space: SharedSpace
     access: Access = field(init=False)
     outside: Access = field(init=False)
     barrier_access: Access = field(init=False)
@@ -96,7 +99,7 @@ class _Copy:
         shared = np.broadcast_to(self.shared(wave, sel), threads.shape)
         barriers = self._barriers(wave, sel)
         for place, thread in enumerate(threads.tolist()):
-            address = int(shared[place]) & 0xFFFF_FFFF
+            address = int(shared[place]) & int(LOW_32)
             self._check_alignment(wave, thread, address)
             block = blocks[place](address)
             self._start(wave, thread, address, block, int(barriers[place]))
@@ -118,19 +121,31 @@ class _Copy:
         if self.barrier is None:
             return np.zeros(len(threads), dtype=np.int64)
         address = self.barrier(wave, sel)
-        store, found = SHARED.locate(wave, sel, address, self.barrier_access)
+        store, found = self.space.locate(wave, sel, address, self.barrier_access)
         index = np.array(np.broadcast_to(found, threads.shape), dtype=np.int64)
         if wave.monitor is not None:
             wave.monitor.mbarrier(wave, threads, store, index, self.barrier_access)
         return wave.mbarriers.named(self.ops, threads, index, "counts bytes at")
 
+    def _check_owner(self, wave: Wave, thread: int, start: int, barrier: int) -> None:
+        """The mbarrier of a load lies in the CTA whose memory it writes."""
+        stride = wave.memories.shared.stride
+        if start // stride != int(wave.mbarriers.slots(np.array([barrier]))[0]):
+            self.ops.report(
+                FindingKind.MBARRIER,
+                wave,
+                thread,
+                "copies to the shared memory of one CTA and counts at an mbarrier of another",
+            )
+
     def _start(self, wave: Wave, thread: int, address: int, block: _Block, barrier: int) -> None:
-        start = SHARED.start_of(wave, thread, address, self.access.of_size(block.size))
+        start = self.space.start_of(wave, thread, address, self.access, block.size)
         if wave.monitor is not None:
             wave.monitor.bulk_copy(
-                wave, thread, self.outside, self.access, block.global_bytes, block.size
+                wave, thread, self.outside, self.access, block.rows(), block.size
             )
         if self.is_load:
+            self._check_owner(wave, thread, start, barrier)
             load = BulkLoad(self.ops, self.access, thread, start, block.size, barrier, block.read)
             wave.bulk.issue_load(load)
             return
@@ -173,7 +188,8 @@ def _block_copy(ops: Operands, parts: list[str]) -> Step:
     ops.expect_count(3 + is_load + (_HINT in parts))
     inner, outer = (0, 1) if is_load else (1, 0)
     barrier = address_reader(ops, 3) if is_load else None
-    copy = _Copy(ops, is_load, address_reader(ops, inner), barrier, _BULK_ALIGNMENT)
+    space = CLUSTER if "shared::cluster" in parts else SHARED
+    copy = _Copy(ops, is_load, address_reader(ops, inner), barrier, _BULK_ALIGNMENT, space)
     address, size = address_reader(ops, outer), ops.read(2, U32)
 
     def step(wave: Wave, sel: Selection) -> None:
@@ -214,7 +230,7 @@ def _consecutive(
         if shadow is not None:
             shadow[:] = 0
 
-    block = _Block(size, size, raw.copy, write)
+    block = _Block(size, lambda: (np.array([start]), size), raw.copy, write)
     return lambda shared: block
 
 
@@ -245,7 +261,8 @@ def _tensor_copy(ops: Operands, dimensions: str, parts: list[str]) -> Step:
     ops.expect_count(2 + is_load + (_HINT in parts))
     inner, outer = (0, 1) if is_load else (1, 0)
     barrier = address_reader(ops, 2) if is_load else None
-    copy = _Copy(ops, is_load, address_reader(ops, inner), barrier, _TENSOR_ALIGNMENT)
+    space = CLUSTER if "shared::cluster" in parts else SHARED
+    copy = _Copy(ops, is_load, address_reader(ops, inner), barrier, _TENSOR_ALIGNMENT, space)
     base, coordinates = _tensor_operand(ops, outer, rank)
 
     def step(wave: Wave, sel: Selection) -> None:
@@ -312,7 +329,7 @@ def _map_at(copy: _Copy, wave: Wave, thread: int, address: int, rank: int) -> Te
 def _box(copy: _Copy, wave: Wave, thread: int, place: BoxPlace) -> Callable[[int], _Block]:
     """The block of a box: its part inside the tensor, zeros outside."""
     found, store = place.tensor_map, wave.memories.buffers.store
-    shadow = None
+    shadow, offset = None, 0
     if place.is_empty:
         part = np.zeros([side.stop - side.start for side in place.filled], np.uint8)
     else:
@@ -333,7 +350,7 @@ def _box(copy: _Copy, wave: Wave, thread: int, place: BoxPlace) -> Callable[[int
             if shadow is not None:
                 shadow[...] = 0
 
-        return _Block(found.box_bytes, place.inside_bytes, read, write)
+        return _Block(found.box_bytes, lambda: place.rows(offset), read, write)
 
     return block
 

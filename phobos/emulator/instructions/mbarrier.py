@@ -22,6 +22,9 @@ Act: TypeAlias = Callable[[Wave, Selection, Threads, IntArray], None]
 """What an instruction does to the mbarriers at byte indices of shared memory, one a thread."""
 
 _ORDERS = frozenset({"release", "acquire", "relaxed", "cta", "cluster"})
+_REMOTE = frozenset({"arrive", "arrive_drop", "expect_tx", "complete_tx"})
+"""What can be done to an mbarrier of another CTA."""
+
 _WORDS = frozenset({"parity", "expect_tx", "noComplete"})
 
 
@@ -60,6 +63,8 @@ def _form(ops: Operands) -> tuple[str, tuple[str, ...], str | None]:
             ops.refuse(f"unknown modifier `.{part}`")
     if space not in (None, "shared", "cluster"):
         ops.refuse("works on shared memory")
+    if space == "cluster" and operation not in _REMOTE:
+        ops.refuse("works on mbarriers of the own CTA only, in .shared::cta")
     return operation, tuple(words), space
 
 

@@ -151,10 +151,23 @@ def _fence(ops: Operands) -> Step:
     """The emulator's memory is always up to date; only the race check cares for fences."""
     if ops.instruction.suffix[:2] == ("proxy", "async"):
         return _proxy_fence(ops)
+    if ops.instruction.suffix == ("mbarrier_init", "release", "cluster"):
+        return _mbarrier_fence(ops)
 
     def step(wave: Wave, sel: Selection) -> None:
         if wave.monitor is not None:
             wave.monitor.fence(wave, sel)
+
+    return step
+
+
+def _mbarrier_fence(ops: Operands) -> Step:
+    """`fence.mbarrier_init`: shows mbarriers that were initialised to copies and other CTAs."""
+    ops.expect_count(0)
+
+    def step(wave: Wave, sel: Selection) -> None:
+        if wave.monitor is not None:
+            wave.monitor.mbarrier_fence(wave, sel)
 
     return step
 

@@ -189,6 +189,7 @@ def _select(
 _WINDOWS = {
     "shared": regions.SHARED_WINDOW,
     "shared::cta": regions.SHARED_WINDOW,
+    "shared::cluster": regions.SHARED_WINDOW,
     "local": regions.LOCAL_WINDOW,
     "global": 0,
     "const": 0,
@@ -220,6 +221,7 @@ def _isspacep(ops: Operands) -> Step:
     numbers = {
         "shared": regions.SHARED_REGION,
         "shared::cta": regions.SHARED_REGION,
+        "shared::cluster": regions.SHARED_REGION,
         "local": regions.LOCAL_REGION,
         "global": regions.GLOBAL_REGION,
         "const": regions.GLOBAL_REGION,

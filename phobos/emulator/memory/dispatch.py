@@ -15,7 +15,7 @@ from phobos.emulator.memory.regions import (
     REGION_SHIFT,
     SHARED_REGION,
 )
-from phobos.emulator.memory.spaces import CONSTANT, GLOBAL, LOCAL, SHARED, Space
+from phobos.emulator.memory.spaces import CLUSTER, CONSTANT, GLOBAL, LOCAL, SHARED, Space
 from phobos.emulator.types import U64, Selection, Value
 from phobos.emulator.wave import Wave
 from phobos.targets.ptx.parse.records import Address, Immediate, Operand, Register, Symbol
@@ -25,11 +25,12 @@ _BY_NAME: dict[str, Space] = {
     "const": CONSTANT,
     "param": CONSTANT,
     "shared": SHARED,
+    "cluster": CLUSTER,
     "local": LOCAL,
 }
 _REGIONS: dict[int, Space] = {
     GLOBAL_REGION: GLOBAL,
-    SHARED_REGION: SHARED,
+    SHARED_REGION: CLUSTER,
     LOCAL_REGION: LOCAL,
 }
 
@@ -60,7 +61,7 @@ def address_reader(ops: Operands, index: int) -> Reader:
 def in_space(ops: Operands, space: str | None, index: int, make: Callable[[Space], Step]) -> Step:
     """The step for a named space, or one that finds the space of each generic address."""
     operand = ops.operand(index)
-    if space not in ("shared", "local"):
+    if space not in ("shared", "cluster", "local"):
         _check_width(ops, operand)
     is_named = isinstance(operand, Address) and isinstance(operand.base, Symbol)
     if space is not None and not (space == "param" and is_named):

@@ -13,6 +13,7 @@ SPACES = {
     "param": "param",
     "shared": "shared",
     "shared::cta": "shared",
+    "shared::cluster": "cluster",
     "local": "local",
 }
 _ORDERS = frozenset({"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "sc"})
@@ -71,8 +72,6 @@ def memory_form(ops: Operands) -> MemoryForm:
             has_hint = has_hint or part == "L2::cache_hint"
         elif part in _IGNORED:
             is_read_only = is_read_only or part == "nc"
-        elif part == "shared::cluster":
-            ops.refuse("shared memory of other CTAs is not supported")
         else:
             operation.append(part)
     if kind is None or kind.kind is Kind.PREDICATE:

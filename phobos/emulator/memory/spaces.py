@@ -14,7 +14,7 @@ from phobos.emulator.errors import FindingKind
 from phobos.emulator.memory.access import Access, extremes
 from phobos.emulator.memory.buffers import GlobalMemory
 from phobos.emulator.memory.layout import Layout, Region
-from phobos.emulator.memory.regions import LOW_32
+from phobos.emulator.memory.regions import IN_CTA, LOW_32, RANK_SHIFT
 from phobos.emulator.memory.store import BARRIER, IN_FLIGHT, UNDEFINED, ByteStore
 from phobos.emulator.types import Selection, Value
 from phobos.emulator.wave import Wave
@@ -79,11 +79,35 @@ class PrivateMemory:
         holder = wave.slot if self.space == "shared" else wave.indices
         return offset + (holder if sel is None else holder[sel]) * self.stride
 
-    def start_of(self, wave: Wave, thread: int, address: int, access: Access) -> int:
-        """The byte index of an address behind which a whole access of any size must fit."""
-        one, where = np.array([thread]), np.array([address], dtype=np.uint32)
+    def locate_in_cluster(
+        self, wave: Wave, sel: Selection, address: Value, access: Access
+    ) -> Value:
+        """Like `locate`, for addresses that may lie in any CTA of the cluster."""
+        address = (address & LOW_32 if address.dtype == np.uint64 else address).astype(np.int64)
+        if extremes(address)[1] <= IN_CTA:
+            return self.locate(wave, sel, address, access)
+        access.check_alignment(wave, sel, address)
+        threads = wave.selected(sel)
+        owner = np.broadcast_to(address >> RANK_SHIFT, threads.shape)
+        inside = np.array(np.broadcast_to(address & IN_CTA, threads.shape))
+        slots = wave.slot_of_owner(threads, owner)
+        if (slots < 0).any():
+            size = wave.geometry.cluster_size
+            explain = f"which names a CTA beyond the {size} of its cluster"
+            access.fault(FindingKind.BOUNDS, wave, sel, address, slots < 0, explain)
+        self._check_owners(wave, sel, inside, access, extremes(inside)[1])
+        ended = ~wave.is_running[slots]
+        if ended.any():
+            slot = int(slots[int(np.argmax(ended))])
+            cta = wave.geometry.cta_index(int(wave.ctas[slot]))
+            explain = f"in shared memory of CTA {cta}, which has ended"
+            access.fault(FindingKind.BOUNDS, wave, sel, inside, ended, explain)
+        return inside + slots * self.stride
+
+    def check_whole(self, wave: Wave, thread: int, address: int, access: Access) -> None:
+        """Raise unless an access of any size at an address in some CTA lies in one variable."""
+        one, where = np.array([thread]), np.array([address], dtype=np.int64)
         self._check_owners(wave, one, where, access, address)
-        return address + int(wave.slot[thread]) * self.stride
 
     def _check_owners(
         self, wave: Wave, sel: Selection, address: Value, access: Access, high: int
@@ -252,9 +276,26 @@ class SharedSpace(Space):
                 wave.bulk.check_write(wave, sel, address, access, index)
         return store, index
 
-    def start_of(self, wave: Wave, thread: int, address: int, access: Access) -> int:
-        """The byte index of an address, for an access of any size that one thread asks for."""
-        return wave.memories.shared.start_of(wave, thread, address, access)
+    def start_of(self, wave: Wave, thread: int, address: int, access: Access, size: int) -> int:
+        """The byte index of an address, for `size` bytes that one thread asks for.
+
+        `access` stands for the first of them.
+        """
+        where = np.array([address], dtype=np.uint32)
+        _, index = self.locate(wave, np.array([thread]), where, access)
+        wave.memories.shared.check_whole(wave, thread, address & IN_CTA, access.of_size(size))
+        return int(index[0])
+
+
+class ClusterSpace(SharedSpace):
+    """The shared memory of all CTAs of the cluster."""
+
+    def locate(
+        self, wave: Wave, sel: Selection, address: Value, access: Access
+    ) -> tuple[ByteStore, Value]:
+        """See `Space`."""
+        memory = wave.memories.shared
+        return memory.store, memory.locate_in_cluster(wave, sel, address, access)
 
 
 class LocalSpace(Space):
@@ -271,4 +312,4 @@ class LocalSpace(Space):
 
 
 GLOBAL, CONSTANT = BufferSpace("global memory"), BufferSpace("constant memory")
-SHARED, LOCAL = SharedSpace(), LocalSpace()
+SHARED, CLUSTER, LOCAL = SharedSpace(), ClusterSpace(), LocalSpace()

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from phobos.diagnostics import Location
-from phobos.emulator.memory.spaces import GLOBAL, SHARED
-from phobos.emulator.monitor import Monitor
+from phobos.emulator.memory.spaces import GLOBAL, SharedSpace
+from phobos.emulator.monitor import Monitor, Rows
 from phobos.emulator.profiling.classes import InstructionClass, class_of
 from phobos.emulator.profiling.traffic import BANKS, SECTOR, WORD, passes, sectors
 from phobos.emulator.types import Selection, Value
@@ -154,7 +154,7 @@ class Profile(Monitor):
             line.global_requests += requests
             line.sectors += touched
             line.ideal_sectors += ideal
-        elif space is SHARED:
+        elif isinstance(space, SharedSpace):
             address = where % wave.memories.shared.stride
             taken, ideal = passes(threads, address, access.bytes)
             line.shared_requests += requests
@@ -162,9 +162,10 @@ class Profile(Monitor):
             line.ideal_passes += ideal
 
     def bulk_copy(
-        self, wave: Wave, thread: int, outside: Access, inside: Access, moved: int, size: int
+        self, wave: Wave, thread: int, outside: Access, inside: Access, rows: Rows, size: int
     ) -> None:
         """See `Monitor`. One request of each memory, with full sectors and no bank conflicts."""
+        moved = len(rows[0]) * rows[1]
         line = self._line(outside.operands.location)
         line.global_requests += 1
         line.sectors += -(-moved // SECTOR)

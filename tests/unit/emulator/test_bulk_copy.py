@@ -276,6 +276,102 @@ def test_faults(name: str, seed: int):
     assert elsewhere in "\n".join(rest) or ("uninitialised" in kinds and "which nothing" in first)
 
 
+SECOND = f"mbarrier.arrive.expect_tx.shared::cta.b64 _,[%r2],4096;\n{ISSUE}"
+AGAIN = LOADING.replace(
+    "ld.param.u64 %d1,[out];",
+    f"""ld.shared.u32 %r30,[%r1+512]; <<>> @%p0 bra W1; fence.proxy.async.shared::cta;
+{SECOND} W1: mbarrier.try_wait.parity.shared::cta.b64 %p1,[%r2],1; @!%p1 bra W1;
+ld.param.u64 %d1,[out];""",
+)
+"""Loads twice into the same place; every thread reads in between."""
+
+BEFORE = LOADING.replace(
+    "mbarrier.arrive.expect",
+    "mov.u32 %r30,1; st.shared.u32 [%r1+512],%r30; <<>>\nmbarrier.arrive.expect",
+    1,
+)
+"""Thread 0 stores where it loads then."""
+
+RACES = {
+    "not_all_wait": (
+        LOADING.replace("W: mb", "W0: setp.ge.u32 %p3,%r0,32; @%p3 bra GO; W: mb")
+        .replace("@%p0 bra W;", "@%p0 bra W0;")
+        .replace("ld.param.u64 %d1,[out];", "GO: <<>> ld.param.u64 %d1,[out];"),
+        "bar.sync 0;",
+        "(reads|copies to) 0x[0-9a-f]+ in shared memory, which thread .* with nothing to order",
+    ),
+    "loaded_over_what_is_read": (
+        AGAIN,
+        "bar.sync 0;",
+        "copies to 0x200 in shared memory, which thread .* reads with nothing to order the two",
+    ),
+    "loaded_over_what_was_stored": (
+        BEFORE,
+        "fence.proxy.async.shared::cta;",
+        "copies to 0x200 in shared memory through the asynchronous proxy, which thread (0, 0, 0) "
+        "wrote without a `fence.proxy.async` behind it",
+    ),
+    "stored_without_a_fence": (
+        STORING.replace("fence.proxy.async.shared::cta;", "<<>>"),
+        "fence.proxy.async.shared::cta;",
+        "copies from 0x[0-9a-f]+ in shared memory through the asynchronous proxy, which thread",
+    ),
+    "stored_without_a_barrier": (
+        STORING.replace("bar.sync 0;\n@%p0 bra DONE", "<<>> @%p0 bra DONE"),
+        "bar.sync 0;",
+        "copies from 0x[0-9a-f]+ in shared memory, which thread .* writes with nothing to order",
+    ),
+    "written_after_a_store": (
+        STORING.replace("@%p0 bra DONE;\nmov", "@%p0 bra OVER;\nmov").replace(
+            "cp.async.bulk.wait_group 0;",
+            "cp.async.bulk.wait_group 0; OVER: <<>> st.shared.u32 [%r3],%r0;",
+        ),
+        "bar.sync 0;",
+        "(writes|copies from) 0x[0-9a-f]+ in shared memory, which thread .* with nothing to order",
+    ),
+    "mbarrier_without_a_fence": (
+        LOADING.replace("fence.mbarrier_init.release.cluster;", "<<>>"),
+        "fence.mbarrier_init.release.cluster;",
+        "copies with an mbarrier that thread (0, 0, 0) initialised without a fence behind it",
+    ),
+    "global_memory_without_a_barrier": (
+        BLOCK.replace(
+            "@%p0 bra W;\nmb",
+            "mul.wide.u32 %d3,%r0,4; add.u64 %d3,%d3,%d0; st.global.u32 [%d3],%r0;\n<<>>"
+            "@%p0 bra W;\nmb",
+        ),
+        "bar.sync 0;",
+        "copies from byte .* of `x`, which thread .* writes with nothing to order the two",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+@SEEDS
+def test_races(name: str, seed: int):
+    text, order, message = RACES[name]
+    assert "<<>>" in text
+    x, out = np.zeros((32, 64), np.uint32), np.zeros(1024, np.uint32)
+    arguments: list[Any] = [TensorMapArgument(x, "u32", (32, 32), 128), out, bytes(20)]
+    if "c[20]" not in text:
+        arguments = [TensorMapArgument(x, "u32", (16, 32), 128)]
+    if text.startswith(BLOCK[:200]):
+        arguments = [x, out]
+
+    def launch(between: str) -> None:
+        whole = text.replace("<<>>", between)
+        emulate(whole, "k", 1, 64, arguments, 32768, "race", seed, name="k.ptx")
+
+    with pytest.raises(EmulatorError) as caught:
+        launch("")
+    first = str(caught.value).splitlines()[0]
+    wanted = re.sub(r"\(0, 0, 0\)", r"\\(0, 0, 0\\)", message)
+    assert re.search(rf"error: race: kernel `k`, CTA \(0, 0, 0\), thread \(.*{wanted}", first), (
+        first
+    )
+    launch(order)
+
+
 def test_the_source_of_a_block_must_be_inside():
     x, out = np.arange(120, dtype=np.uint32), np.zeros(256, np.uint32)
     with pytest.raises(EmulatorError) as caught:

@@ -24,9 +24,6 @@ for _module in pkgutil.iter_modules(dialect.__path__):
 NOT_INSTRUCTIONS = {"sreg", "clock"}
 """Operations that are printed as a move from a special register."""
 
-LATER = {"mapa"}
-"""What the emulator does not run yet."""
-
 ADVISED = "has_multicast"
 """What the compiler leaves to the chips that do it fast, though all run it."""
 
@@ -63,7 +60,7 @@ def test_every_form_has_a_decoder(opcode: str):
             record = Instruction(name, parts, (), None, Position(1, 1))
             if not is_control(record) and find_decoder(name, parts) is None:
                 missing.append(suffix)
-    assert missing == [] or opcode.split(".")[0] in LATER
+    assert missing == []
 
 
 def _operand_count(form: Form, suffix: str) -> int:

@@ -106,3 +106,18 @@ def test_faults(name: str, seed: int):
         assert any(" waits at the mbarrier at " in line for line in rest)
     if "asynchronous copy" in first or "wgmma" in first:
         assert any("was issued" in line for line in rest), rest
+
+
+RACES = {
+    "no_wait_for_empty": ({"wait_for_empty": ""}, "race|mbarrier"),
+    "released_too_early": ({"wait_for_products": "wgmma.wait_group.sync.aligned 1;"}, "race"),
+    "no_wait_for_full": ({"wait_for_full": ""}, "race|uninitialised|deadlock"),
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+@pytest.mark.parametrize("seed", range(4))
+def test_races_are_found_under_every_schedule(name: str, seed: int):
+    parts, kinds = RACES[name]
+    first = finding(seed, "all", **parts).splitlines()[0]
+    assert re.match(rf"k\.ptx:\d+:\d+: error: ({kinds}): kernel `k`", first), first
