@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from phobos.runtime.cuda_tensor_maps import MapEncoder
 from phobos.runtime.device import Program
 from phobos.runtime.module import Variant
 from phobos.targets.ptx.contract import TensorMap
-from tests.support.doc_blocks import blocks_of
 from tests.support.map_copies import (
     COPIES,
     RANKS,
@@ -23,6 +21,7 @@ from tests.support.map_copies import (
     copy_case,
     copy_contract,
     copy_module,
+    documented_function,
     ranks_module,
 )
 
@@ -82,14 +81,10 @@ def test_views_of_torch_tensors(torch: Any) -> None:
 def test_the_function_of_the_documentation_encodes_alike(
     torch: Any, box: tuple[int, ...], shape: tuple[int, ...], type_: str, swizzle: int
 ) -> None:
-    names: dict[str, Any] = {}
-    page = Path(__file__).parents[2] / "docs/launch-abi.md"
-    (code,) = (b.text for b in blocks_of(page) if b.kind == "python" and "def tensor_map" in b.text)
-    exec(code, names)
     device = CudaDevice.current()
     address = torch.zeros(shape, device="cuda").data_ptr()
     (kernel,) = copy_contract(box, type_, swizzle, by_map=True).to_json()["kernels"]
-    encoded = names["tensor_map"](kernel["tensor_maps"][0], address, shape, 4)
+    encoded = documented_function()(kernel["tensor_maps"][0], address, shape, 4)
     one = TensorMap("A", type_, box, swizzle)
     words = MapEncoder(device.driver, _call, one, shape).words(address)
     assert [int(word) for word in encoded.opaque] == list(words)

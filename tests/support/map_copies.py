@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from phobos.targets.ptx.contract import (
     TensorMap,
     TensorParameter,
 )
+from tests.support.doc_blocks import blocks_of
 
 AXES = ("I", "J", "K")
 
@@ -250,3 +253,13 @@ RANKS_PTX = """\
 def ranks_module() -> Module:
     """`ranks(out)`: each CTA stores its rank and 10 times the number of its cluster of 2."""
     return Module(RANKS_PTX, Contract("ranks.ph", "sm_90", "8.0", 32, 1, (RANKS,)))
+
+
+def documented_function() -> Callable[..., Any]:
+    """`tensor_map` of the page on the ABI, which encodes a map of a contract in JSON."""
+    page = Path(__file__).parents[2] / "docs/launch-abi.md"
+    codes = (block.text for block in blocks_of(page) if block.kind == "python")
+    (code,) = (code for code in codes if "def tensor_map" in code)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    return names["tensor_map"]

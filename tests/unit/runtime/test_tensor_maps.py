@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ from tests.support.map_copies import (
     copy_contract,
     copy_module,
     copy_ptx,
+    documented_function,
     ranks_module,
 )
 from tests.support.programs import SAXPY
@@ -236,6 +239,25 @@ def test_the_driver_gets_some_stride_for_a_single_axis(cuda: FakeCuda) -> None:
     MapEncoder(cuda, cuda_device._call, one, (100,)).words(0x7000)
     (call,) = cuda.named("cuTensorMapEncodeTiled")
     assert (call[1], call[3:6]) == (1, ([100], [16], [64]))
+
+
+@pytest.mark.parametrize(("box", "shape", "type_", "swizzle"), COPIES)
+def test_the_function_of_the_documentation_tells_the_driver_the_same(
+    cuda: FakeCuda,
+    monkeypatch: pytest.MonkeyPatch,
+    box: tuple[int, ...],
+    shape: tuple[int, ...],
+    type_: str,
+    swizzle: int,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(driver=cuda))
+    (kernel,) = copy_contract(box, type_, swizzle, by_map=True).to_json()["kernels"]
+    function = documented_function()
+    encoded = function(kernel["tensor_maps"][0], 0x7000, shape, 4)
+    words = MapEncoder(cuda, cuda_device._call, TensorMap("A", type_, box, swizzle), shape).words
+    assert list(words(0x7000)) == encoded.opaque
+    first, second = cuda.named("cuTensorMapEncodeTiled")
+    assert first == second
 
 
 def test_a_map_is_encoded_once(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
