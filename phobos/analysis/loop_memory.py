@@ -16,8 +16,10 @@ from phobos.dialects.atomics import GridBarrierOp, LoadAcquireOp
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.gathering import GatherOp
 from phobos.dialects.staging import AsyncCopyOp
+from phobos.dialects.tensor_copies import TensorCopyOp
 
-_READS = (tile.LoadOp, GatherOp, memref.LoadOp, vector.LoadOp, memref.DimOp, DotOp)
+READS = (tile.LoadOp, GatherOp, memref.LoadOp, vector.LoadOp, memref.DimOp, DotOp)
+"""Ops that only read the memrefs that they name."""
 _MEETS_OTHERS = (GridBarrierOp, LoadAcquireOp)
 
 
@@ -32,8 +34,8 @@ def written_memory(block: Block) -> set[SSAValue] | None:
 
 
 def _written_by(op: Operation) -> set[SSAValue]:
-    if isinstance(op, _READS) or is_side_effect_free(op):
+    if isinstance(op, READS) or is_side_effect_free(op):
         return set()
-    if isinstance(op, AsyncCopyOp):
+    if isinstance(op, AsyncCopyOp | TensorCopyOp):
         return {op.buffer}
     return {operand for operand in op.operands if isinstance(operand.type, MemRefType)}

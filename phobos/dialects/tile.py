@@ -62,6 +62,7 @@ from phobos.dialects.shaping import (
     AxesAttr,
 )
 from phobos.dialects.staging import STAGING
+from phobos.dialects.tensor_copies import TENSOR_COPIES
 from phobos.layout import LinearLayout
 from phobos.layout.build import ceil_pow2
 from phobos.layout.shared import row_major
@@ -486,6 +487,7 @@ Tile = Dialect(
         *GATHERING,
         *SCANNING,
         *STAGING,
+        *TENSOR_COPIES,
         *FRAGMENTS,
         DotOp,
     ],

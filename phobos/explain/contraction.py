@@ -72,7 +72,9 @@ def homes(kernel: gpu.FuncOp) -> dict[_Spot, tuple[str, str]]:
     return found
 
 
-def plans(kernel: gpu.FuncOp, target: Chip, places: Places) -> dict[_Spot, Pipelining]:
+def plans(
+    kernel: gpu.FuncOp, target: Chip, places: Places, *, tensor_maps: bool = False
+) -> dict[_Spot, Pipelining]:
     """How the loads of each product in a loop run ahead, before loops are rewritten."""
     found: dict[_Spot, Pipelining] = {}
     for loop in kernel.walk():
@@ -81,7 +83,7 @@ def plans(kernel: gpu.FuncOp, target: Chip, places: Places) -> dict[_Spot, Pipel
         dots = [op for op in loop.body.block.ops if isinstance(op, DotOp)]
         if not dots:
             continue
-        plan = plan_pipeline(loop, kernel, target)
+        plan = plan_pipeline(loop, kernel, target, tensor_maps)
         staged = {one.buffer.memref for one in plan.staged}
         place = places.of(loop)
         for dot in dots:

@@ -165,7 +165,9 @@ def _reasons(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
 
 
 def _plans(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
-    notes.plans = contraction.plans(kernel, explainer.target, explainer.places)
+    notes.plans = contraction.plans(
+        kernel, explainer.target, explainer.places, tensor_maps=explainer.tensor_maps
+    )
     notes.homes = contraction.homes(kernel)
 
 

@@ -172,9 +172,9 @@ class Threads(Value):
 class Pipelining(Value):
     """How the loads of a loop run ahead of its contractions.
 
-    `form` is `copies` (cp.async into `stages` buffers), `registers` (loads of the next
-    iteration held in registers; with 2 `stages` they are stored an iteration later, for the one
-    behind it) or `none`; `reason` says why.
+    `form` is `tensor copies` (TMA into `stages` buffers), `copies` (cp.async into them),
+    `registers` (loads of the next iteration held in registers; with 2 `stages` they are stored an
+    iteration later, for the one behind it) or `none`; `reason` says why.
     """
 
     form: str

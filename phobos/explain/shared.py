@@ -15,6 +15,7 @@ from phobos.dialects.gathering import ViewOp
 from phobos.dialects.scanning import PartialScanOp
 from phobos.dialects.shaping import PartialReduceOp
 from phobos.dialects.staging import AsyncCopyOp, StageOp
+from phobos.dialects.tensor_copies import OpenRingOp, TensorCopyOp
 from phobos.explain.places import Places
 from phobos.explain.records import Place, SharedMemory, SharedTile
 from phobos.explain.tiles import element_name
@@ -74,9 +75,11 @@ def _purpose(
     op: memref.AllocaOp, users: list[Operation], places: Places
 ) -> tuple[Place | None, str]:
     """What a buffer is for, and the place of the source that needs it."""
-    copy = next((user for user in users if isinstance(user, AsyncCopyOp)), None)
+    copy = next((user for user in users if isinstance(user, AsyncCopyOp | TensorCopyOp)), None)
     if copy is not None:
         return places.of(copy), "copied ahead for a product"
+    if any(isinstance(user, OpenRingOp) for user in users):
+        return places.of(op), "barriers that tell which stages are full and which empty"
     stored_ahead = next((user for user in users if stores_to_stage(user)), None)
     if stored_ahead is not None:
         return places.of(stored_ahead), "loaded ahead for a product"

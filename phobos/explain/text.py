@@ -173,6 +173,11 @@ def _homes(operands: tuple[str, str]) -> str:
 def _pipelining(one: Pipelining) -> str:
     where = "" if one.place is None else f" in the loop of line {one.place.line}"
     match one.form:
+        case "tensor copies":
+            return (
+                f"loads run up to {_count(one.stages - 1, 'step')} ahead{where}: tensor copies, "
+                f"{one.stages} stages ({one.reason})"
+            )
         case "copies":
             ahead = one.stages - 1 - one.overlap
             return (

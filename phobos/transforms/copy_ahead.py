@@ -71,7 +71,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     body = loop.body.block
     outside = loop.parent
     assert outside is not None
-    behind = _product_before_copies(body, staged)
+    behind = product_before_copies(body, staged)
     distance = stages - 1 - overlap
     head = OpBuilder(loop)
     for one in staged:
@@ -80,7 +80,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     place = loop.lb
     for stage in range(distance):
         exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
-        head.put(_only_if(_copies(loop, staged, buffers, place, head.constant(stage)), exists))
+        head.put(only_if(_copies(loop, staged, buffers, place, head.constant(stage)), exists))
         head.put(AsyncCommitOp())
         place = head.add(arith.AddiOp(place, loop.step))
     ahead = _times(head, loop.step, distance)
@@ -98,7 +98,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     exists = start.add(arith.CmpiOp(left, ahead, "sgt"))
     later = start.add(arith.AddiOp(variable, ahead))
     copies = start if behind is None else OpBuilder(new_loop)
-    copies.put(_only_if(_copies(new_loop, staged, buffers, later, write), exists))
+    copies.put(only_if(_copies(new_loop, staged, buffers, later, write), exists))
     copies.put(AsyncCommitOp())
     views = [
         start.add(view_of(buffer, read, load.buffer))
@@ -110,7 +110,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     if behind is not None:
         _put_behind(copies.ops, behind)
     for load, view in zip(staged, views, strict=True):
-        _replace_buffer(load, view)
+        replace_buffer(load, view)
     end = OpBuilder(new_loop)
     following = [_next_stage(end, stage, one, count, zero) for stage in (read, write)]
     extend_yield(body, end.ops, following)
@@ -118,12 +118,12 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     drain.location = new_loop.location
     outside.insert_op_after(drain, new_loop)
     if behind is not None and can_be_in_flight(behind):
-        _await_behind_copies(behind, new_loop, copies.ops[-1], overlap)
+        await_behind(behind, new_loop, copies.ops[-1], overlap)
 
 
 def can_overlap(loop: scf.ForOp, staged: Sequence[Staged]) -> bool:
     """Whether a product may still run when the next one starts, if there are stages for it."""
-    product = _product_before_copies(loop.body.block, staged)
+    product = product_before_copies(loop.body.block, staged)
     if product is None or not can_be_in_flight(product):
         return False
     made_of = product.instruction
@@ -145,17 +145,15 @@ def _is_from_outside(value: SSAValue, loop: scf.ForOp) -> bool:
     return isinstance(owner, Operation) and not loop.is_ancestor(owner)
 
 
-def _await_behind_copies(
-    product: DotOp, loop: scf.ForOp, last_copy: Operation, overlap: int
-) -> None:
-    """Lets a product run beside the copies, and `overlap` products into the next iteration."""
+def await_behind(product: DotOp, loop: scf.ForOp, last: Operation, overlap: int) -> None:
+    """Lets a product run until behind an op, and `overlap` products into the next iteration."""
     product.in_flight = UnitAttr()
     wait = AwaitProductsOp(product.result, overlap)
     wait.location = product.location
     product.result.replace_uses_with_if(wait.result, lambda use: use.operation is not wait)
     block, outside = loop.body.block, loop.parent
     assert outside is not None
-    block.insert_op_after(wait, last_copy)
+    block.insert_op_after(wait, last)
     if not overlap:
         return
     assert isinstance(product.c, BlockArgument)
@@ -166,7 +164,7 @@ def _await_behind_copies(
     outside.insert_op_after(rest, loop)
 
 
-def _product_before_copies(body: Block, staged: Sequence[Staged]) -> DotOp | None:
+def product_before_copies(body: Block, staged: Sequence[Staged]) -> DotOp | None:
     """The contraction behind which the copies go, the first of several; None at the start.
 
     ptxas moves no load of shared memory over a copy into it: so the first contraction has its
@@ -220,7 +218,8 @@ def _copies(
     return ops
 
 
-def _only_if(ops: list[Operation], condition: SSAValue) -> scf.IfOp:
+def only_if(ops: list[Operation], condition: SSAValue) -> scf.IfOp:
+    """A conditional without results around ops."""
     return scf.IfOp(condition, [], Region(Block([*ops, scf.YieldOp()])))
 
 
@@ -237,7 +236,7 @@ def _next_stage(
     return end.add(arith.SelectOp(wraps, zero, following))
 
 
-def _replace_buffer(staged: Staged, view: SSAValue) -> None:
+def replace_buffer(staged: Staged, view: SSAValue) -> None:
     """The contraction reads the stage; the load, its store and its buffer go."""
     for op in (staged.store, staged.turn, staged.load):
         if op is not None:

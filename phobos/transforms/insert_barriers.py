@@ -15,8 +15,8 @@ the end of one iteration is ordered against the start of the next; tiles that a 
 at least their own length are apart. Point accesses of tensors, and of tiles in buffers that
 are marked `tile.points`, are the author's to order among each other, as in CUDA.
 
-What threads write for products that read shared memory by themselves (`wgmma`) is shown to
-these by a `collective.proxy_fence` in front of the barrier.
+What threads write for products that read shared memory by themselves (`wgmma`), or where tensor
+copies write later, is shown to these by a `collective.proxy_fence` in front of the barrier.
 
 Precondition: `ph-place-tiles`. Postcondition: no conflict without a barrier between.
 Cost: two visits of each op a loop level.
@@ -48,6 +48,13 @@ from phobos.dialects.staging import (
     NextStageOp,
     StageOp,
 )
+from phobos.dialects.tensor_copies import (
+    AwaitStageOp,
+    CloseRingOp,
+    FillStageOp,
+    OpenRingOp,
+    ReleaseStageOp,
+)
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, kernels, threads_of
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
@@ -67,8 +74,7 @@ class InsertBarriersPass(ModulePass):
             threads = threads_of(kernel)
             if threads > 1 and any(_accesses(inner, threads) for inner in kernel.walk()):
                 ranges = analyze_ranges(kernel, index_bits_of(kernel), extent_multiple_of(kernel))
-                read_by_products = _read_by_descriptor(kernel)
-                walker = _Walker(analyze(kernel), ranges, threads, read_by_products)
+                walker = _Walker(analyze(kernel), ranges, threads, _touched_by_hardware(kernel))
                 walker.block(kernel.body.blocks[0])
                 for barrier in walker.published:
                     insert_before(barrier, [collective.ProxyFenceOp()])
@@ -139,14 +145,18 @@ def _of_memory(mem: SSAValue, write: bool, element: _Place | None) -> _Access:
     return _Access(None, low, low + buffer_bytes(mem), write)
 
 
-def _read_by_descriptor(kernel: gpu.FuncOp) -> list[_Access]:
-    """The buffers that products read by themselves."""
-    return [
-        _of_memory(operand, write=False, element=None)
-        for op in kernel.walk()
-        if isinstance(op, DotOp)
-        for operand in operands_by_descriptor(op)
-    ]
+def _touched_by_hardware(kernel: gpu.FuncOp) -> list[_Access]:
+    """The buffers that products read by themselves, and that tensor copies fill."""
+    touched: list[_Access] = []
+    for op in kernel.walk():
+        if isinstance(op, DotOp):
+            buffers = operands_by_descriptor(op)
+        elif isinstance(op, FillStageOp):
+            buffers = [one.buffer for one in op.copies]
+        else:
+            continue
+        touched += [_of_memory(buffer, write=False, element=None) for buffer in buffers]
+    return touched
 
 
 def _read_by(product: DotOp) -> list[_Access]:
@@ -154,6 +164,16 @@ def _read_by(product: DotOp) -> list[_Access]:
         _of_memory(operand, write=False, element=None)
         for operand in (product.a, product.b)
         if tile.is_shared(operand)
+    ]
+
+
+def _filled_by(op: FillStageOp) -> list[_Access]:
+    """Later fills of a stage wait for its readers by themselves."""
+    ordered = op.after is not None
+    targets = [_of_memory(copy.buffer, write=True, element=None) for copy in op.copies]
+    return [
+        _of_memory(op.ring, write=False, element=None),
+        *(replace(target, ordered=ordered) for target in targets),
     ]
 
 
@@ -195,6 +215,12 @@ def _accesses(op: Operation, threads: int) -> list[_Access]:
                     ordered=op.ordered is not None,
                 ),
             ]
+        case OpenRingOp() | CloseRingOp():
+            return [_of_memory(op.ring, write=True, element=None)]
+        case AwaitStageOp() | ReleaseStageOp():
+            return [_of_memory(op.ring, write=False, element=None)]
+        case FillStageOp():
+            return _filled_by(op)
         case GatherOp():
             return [_of_memory(op.mem, write=False, element=None)]
         case ScatterOp():
@@ -239,8 +265,8 @@ class _Walker:
     uniformity: Uniformity
     ranges: Ranges
     threads: int
-    read_by_products: Sequence[_Access] = ()
-    """What products read by themselves: threads' writes of it have to be published."""
+    touched_by_hardware: Sequence[_Access] = ()
+    """What products read by themselves and copies fill: threads' writes of it are published."""
     published: dict[Operation, None] = field(default_factory=dict)
     """The barriers that such writes are pending at."""
     pending: set[_Access] = field(default_factory=set)
@@ -253,6 +279,8 @@ class _Walker:
                 self._pass(op)
             elif isinstance(op, AsyncWaitOp | NextStageOp):
                 self.pending.update(self.landing)
+            elif isinstance(op, FillStageOp):
+                self._fill(op)
             elif not op.regions:
                 self._touch(op, _accesses(op, self.threads))
             elif self._divergent(op):
@@ -277,6 +305,11 @@ class _Walker:
         else:
             self.pending.update(accesses)
 
+    def _fill(self, op: FillStageOp) -> None:
+        """What the copies write is there for those that wait for the stage, at no barrier."""
+        if any(new.conflicts(old) for new in _filled_by(op) for old in self.pending):
+            self._insert(op)
+
     def _insert(self, op: Operation) -> None:
         barrier = collective.BarrierOp()
         insert_before(op, [barrier])
@@ -286,7 +319,7 @@ class _Walker:
         if any(
             access.write and access.conflicts(read)
             for access in self.pending
-            for read in self.read_by_products
+            for read in self.touched_by_hardware
         ):
             self.published[barrier] = None
         self.pending = set()

@@ -101,6 +101,8 @@ class SharedRoom:
         self._buffers = lives(kernel, number)
         self._single = [(one.size, one.start, one.end) for one in self._buffers]
         self._loop = number[loop], last_inside(loop, number)
+        self.reserved = 0
+        """Bytes that the loop will need beside its buffers."""
 
     def bytes_with(self, stages: Mapping[memref.AllocaOp, int]) -> int:
         """What the kernel takes if buffers have so many stages, which live as long as the loop."""
@@ -109,7 +111,7 @@ class SharedRoom:
             if one.op in stages:
                 one.size = stages[one.op] * size
                 one.start, one.end = self._loop
-        return place(self._buffers)
+        return place(self._buffers) + self.reserved
 
     def fits(self, stages: Mapping[memref.AllocaOp, int]) -> bool:
         """Whether buffers of the loop can have so many stages."""

@@ -7,7 +7,8 @@
     ...
 
 Each kernel becomes a `ptx.entry` whose parameters are the memref descriptors of the launch
-ABI: allocated and aligned pointer, offset, sizes, strides. The tile module is replaced.
+ABI: allocated and aligned pointer, offset, sizes, strides; behind them those for the tensor maps
+that it reads. The tile module is replaced.
 
 Precondition: layouts assigned, buffers placed, collectives expanded. Postcondition: nothing
 but `ptx` is left. Cost: one sweep, about 8 us an instruction made.
@@ -38,10 +39,12 @@ from phobos.ir.kernel import (
 from phobos.ir.locations import error_at
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
+from phobos.targets.ptx.tensor_maps import map_parameters, set_tensor_maps
 from phobos.transforms.loop_stages import DYNAMIC
 from phobos.transforms.lowering.addresses import shared_symbol
 from phobos.transforms.lowering.registers import Kind, kind_of
 from phobos.transforms.lowering.state import Handler, Lowering, TensorParameter
+from phobos.transforms.lowering.tensor_copies import tensor_maps
 from phobos.transforms.place_tiles import ALIGNED, ALIGNMENT, SHARED_BYTES
 from phobos.transforms.ptx_limit_registers import THREADS
 
@@ -93,6 +96,7 @@ _FAMILIES = (
     "dots",
     "fragments",
     "warpgroups",
+    "tensor_copies",
     "math_instructions",
     "functions",
     "runs",
@@ -119,10 +123,14 @@ def _handler(kind: type[Operation]) -> Handler | None:
 def lower_kernel(kernel: gpu.FuncOp, target: Chip) -> list[Operation]:
     """The kernel's entry, and its shared memory if it has any."""
     parameters, readers = _parameters(kernel)
-    entry = _entry(kernel, parameters)
+    maps = tensor_maps(kernel)
+    numbers = {one: len(parameters) + number for number, one in enumerate(maps)}
+    entry = _entry(kernel, [*parameters, *map_parameters(maps)])
+    set_tensor_maps(entry, maps)
     entry.location = kernel.location
     builder = InstructionBuilder(entry.body, kernel.location)
     low = Lowering(kernel, builder, target, _handler)
+    low.tensor_maps = numbers
     for argument, kinds in zip(kernel.body.blocks[0].args, readers, strict=True):
         _read_argument(low, argument, kinds)
     low.block(kernel.body.blocks[0])

@@ -14,7 +14,9 @@ contractions alone read, the chip copies asynchronously, and every thread moves 
 then `stages` copies of the buffers take turns (`copy_ahead.py`), as many as fit the shared memory,
 at most 4 (5 where a product runs on beside the next one), or what `@pipeline(n)` says; of more
 than two, no more than leave room for the CTAs that `@launch` declares or that a multiprocessor has
-registers for in any case. Otherwise its tile is carried in registers (`load_ahead.py`): from there
+registers for in any case. If the launch brings tensor maps (`tensor-maps`) and the chip copies by
+them, tensor copies bring what products by `wgmma` read (`tensor_copy_ahead.py`), all that a loop
+loads or nothing. Otherwise its tile is carried in registers (`load_ahead.py`): from there
 an iteration stores the next one's tile to another stage, if two of its buffer fit, or else its own.
 
 Precondition: `ph-expand-exchanges`. Cost: one walk, and a copy of the index arithmetic for
@@ -45,6 +47,7 @@ from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
+from phobos.dialects.tensor_copies import BARRIER_BYTES
 from phobos.ir.kernel import kernels, launch_bound, threads_of
 from phobos.ir.locations import error_at, location_of
 from phobos.layout import LinearLayout, contiguous_vector
@@ -57,6 +60,8 @@ from phobos.transforms.assign_layouts import turned
 from phobos.transforms.copy_ahead import STAGES_TO_OVERLAP, Staged, can_overlap, copy_ahead
 from phobos.transforms.load_ahead import Front, carry_ahead, fronts_of, stage_ahead
 from phobos.transforms.loop_stages import SharedRoom, index_ops
+from phobos.transforms.place_tiles import ALIGNMENT
+from phobos.transforms.tensor_copy_ahead import can_copy_tensors, tensor_copy_ahead
 
 GROUP = "fallback"
 PIPELINE = "phobos.pipeline"
@@ -85,7 +90,7 @@ class PipelineLoopsPass(ModulePass):
             told: set[Location | None] = set()
             for loop in list(kernel.walk()):
                 if isinstance(loop, scf.ForOp):
-                    plan = plan_pipeline(loop, kernel, target)
+                    plan = plan_pipeline(loop, kernel, target, self.tensor_maps)
                     if plan.form is Form.NONE and _wants_pipeline(loop, kernel):
                         _tell_why_not(loop, plan, told)
                     _pipeline(loop, plan)
@@ -119,6 +124,7 @@ def _asked_stages(kernel: gpu.FuncOp) -> int | None:
 class Form(StrEnum):
     """How the loads of a loop run ahead."""
 
+    TENSOR_COPIES = "tensor copies"
     COPIES = "copies"
     REGISTERS = "registers"
     NONE = "none"
@@ -141,8 +147,13 @@ class Plan(Record):
     """Products of earlier iterations that run on when one starts."""
 
 
-def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
-    """How the loads of a loop are made to run ahead of its contractions; changes nothing."""
+def plan_pipeline(
+    loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip, tensor_maps: bool = False
+) -> Plan:
+    """How the loads of a loop are made to run ahead of its contractions; changes nothing.
+
+    Tensor copies are a choice only if the launch can bring `tensor_maps`.
+    """
     asked = _asked_stages(kernel)
     if asked == 1:
         return _no_pipeline("`@pipeline(1)` turns it off")
@@ -153,6 +164,10 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
             " not write"
         )
     staged = [one for one in _staged_loads(loop) if one.load in loads]
+    if tensor_maps and target.has_bulk_copy and len(staged) == len(loads):
+        plan = _by_tensor_copies(loop, kernel, target, staged, asked)
+        if plan is not None:
+            return plan
     copied = tuple(one for one in staged if target.has_cp_async and _can_copy(one))
     room = SharedRoom(kernel, loop, target)
     if copied:
@@ -166,9 +181,8 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
         if asked is not None:
             stages, reason = asked, f"`@pipeline({asked})`"
         else:
-            declared = launch_bound(kernel, "min_ctas") or 1
-            ctas = max(declared, least_ctas(threads_of(kernel), target))
             most = MAX_STAGES + overlaps
+            ctas = _most_ctas(kernel, target)
             stages, reason = _fitting_stages(buffers, fronts, room, target, ctas, most)
         if stages < 2:
             return _no_pipeline(reason)
@@ -191,6 +205,37 @@ def plan_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp, target: Chip) -> Plan:
     return _no_pipeline(f"{why}, and a load would hold {least} registers of a thread")
 
 
+def _by_tensor_copies(
+    loop: scf.ForOp,
+    kernel: gpu.FuncOp,
+    target: Chip,
+    staged: Sequence[Staged],
+    asked: int | None,
+) -> Plan | None:
+    """The plan where tensor copies bring all that is loaded; None if they cannot."""
+    if not can_copy_tensors(loop, kernel, staged):
+        return None
+    overlap = int(can_overlap(loop, staged))
+    if asked is not None:
+        stages, reason = asked, f"`@pipeline({asked})`"
+    else:
+        most = MAX_STAGES + overlap
+        room = SharedRoom(kernel, loop, target)
+        room.reserved = ALIGNMENT * -(-most * 2 * BARRIER_BYTES // ALIGNMENT)
+        buffers = [one.buffer for one in staged]
+        ctas = _most_ctas(kernel, target)
+        stages, reason = _fitting_stages(buffers, (), room, target, ctas, most)
+    if stages < 2:
+        return None
+    return Plan(Form.TENSOR_COPIES, stages, tuple(staged), (), (), reason, overlap)
+
+
+def _most_ctas(kernel: gpu.FuncOp, target: Chip) -> int:
+    """How many CTAs a multiprocessor should have room for."""
+    declared = launch_bound(kernel, "min_ctas") or 1
+    return max(declared, least_ctas(threads_of(kernel), target))
+
+
 def _fitting_registers(loads: Sequence[tile.LoadOp]) -> tuple[tile.LoadOp, ...]:
     """The first loads whose tiles fit the registers that loads ahead may hold."""
     chosen: list[tile.LoadOp] = []
@@ -207,6 +252,9 @@ def _no_pipeline(reason: str) -> Plan:
 
 
 def _pipeline(loop: scf.ForOp, plan: Plan) -> None:
+    if plan.form is Form.TENSOR_COPIES:
+        tensor_copy_ahead(loop, plan.staged, plan.stages, plan.overlap)
+        return
     if plan.fronts:
         # A wait for copies is there for both.
         loop = stage_ahead(loop, plan.ahead, plan.fronts, marked=not plan.staged)

@@ -8,8 +8,8 @@ Two buffers share bytes if their lives do not overlap; a buffer that is used in 
 made outside lives through the whole loop. Where all buffers together are small, as what the warps
 of a CTA tell each other is, none shares: that would save next to nothing and take a barrier, so
 that no warp writes while another still reads. Buffers are placed largest first at the lowest
-offset that is free, aligned to 128 bytes, or to 1024 if `wgmma` reads them. The kernel gets
-`tile.shared_bytes`.
+offset that is free, aligned to 128 bytes, or to 1024 if `wgmma` reads them or tensor copies fill
+them. The kernel gets `tile.shared_bytes`.
 
 Precondition: shared buffers are of static shape. Cost: one walk and, for n buffers, n^2
 interval comparisons.
@@ -30,6 +30,7 @@ from phobos.dialects import tile
 from phobos.dialects.contraction import by_warpgroups
 from phobos.dialects.gathering import ViewOp
 from phobos.dialects.staging import StageOp
+from phobos.dialects.tensor_copies import TensorCopyOp
 from phobos.ir.kernel import kernels
 from phobos.layout.warpgroup import ALIGNMENT as DESCRIPTOR_ALIGNMENT
 
@@ -137,8 +138,8 @@ def lives(kernel: gpu.FuncOp, number: Mapping[Operation, int]) -> list[Buffer]:
         users = list(_users(op.memref))
         uses = [_visible_from(user, op) for user in users]
         ends = [max(number[user], last_inside(user, number)) for user in uses]
-        has_descriptor = any(map(by_warpgroups, users))
-        alignment = DESCRIPTOR_ALIGNMENT if has_descriptor else ALIGNMENT
+        by_hardware = any(by_warpgroups(one) or isinstance(one, TensorCopyOp) for one in users)
+        alignment = DESCRIPTOR_ALIGNMENT if by_hardware else ALIGNMENT
         size, start = buffer_bytes(op.memref), number[op]
         buffers.append(Buffer(op, size, start, max(ends, default=start), alignment))
     return buffers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from phobos.ir.locations import error_at, location_of_value
 from phobos.layout.build import REGISTER
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import WARP_LANES, Chip
+from phobos.targets.ptx.contract import TensorMap
 from phobos.transforms.lowering.registers import WORD_BITS, Kind, Share, kind_of
 
 _INDEX = IndexType()
@@ -65,6 +66,10 @@ class Lowering:
         other axes: a fold of the same tile in the same block needs no more."""
         self.copies_if: SSAValue | None = None
         """On what the asynchronous copies depend that are being lowered."""
+        self.tensor_maps: Mapping[TensorMap, int] = {}
+        """The positions of the parameters for the tensor maps."""
+        self.full_stage: tuple[SSAValue, int] | None = None
+        """Address and offset of the barrier of the stage whose copies are being lowered."""
         self.wide: dict[SSAValue, SSAValue] = {}
         """bf16 values that were computed in f32, and that f32, where the chip has no bf16."""
         self._shares: dict[SSAValue, Share] = {}

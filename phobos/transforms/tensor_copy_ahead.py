@@ -1,0 +1,245 @@
+"""Loops whose operands tensor copies bring to stages: what `ph-pipeline-loops` makes.
+
+    scf.for %k .. {                     tile.open_ring %ring
+      %a = tile.load %A[%m, %k]         (fill the first stages)
+      tile.store %a, %buffer[..]        scf.for %k .., %read, %phase, %write, %after .. {
+      (barrier)                           tile.await_stage %ring[%read] phase %phase
+      %d = tile.dot %buffer, ..    -->    %d = tile.dot (stage %read), ..  in_flight
+    }                                     scf.if (iteration + stages - 2 exists) {
+                                            tile.fill_stage %ring[%write] after %after {
+                                              tile.tensor_copy %A[%m, ..] to (stage %write)
+                                            }
+                                          }
+                                          %e = tile.await_products 0 of %d
+                                          tile.release_stage %ring[%read]
+                                        }
+                                        tile.close_ring %ring
+
+One thread starts the copies, the threads wait for a stage at its barrier, and say there when they
+have read it: no barrier of the CTA is left in the loop. An iteration fills a stage that was read in
+the last but one, so that the thread that copies seldom waits for slower warps. If the loop only
+sums, an iteration waits for the product of the one before, while its own runs on into the next, and
+fills the stage that this product has read:
+
+                                        scf.for %k .., %read, %phase, %write .. {
+                                          %d = tile.dot (stage %read), ..  in_flight
+                                          %e = tile.await_products 1 of %d
+                                          tile.release_stage %ring[%write]
+                                          (fill stage %write after %phase)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects.builtin import (
+    FixedBitwidthType,
+    MemRefType,
+    NoneAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+from phobos.analysis.loop_memory import READS
+from phobos.dialects import tile
+from phobos.dialects.atomics import LoadAcquireOp
+from phobos.dialects.contraction import DotOp, by_warpgroups, can_be_in_flight
+from phobos.dialects.tensor_copies import (
+    AwaitStageOp,
+    CloseRingOp,
+    FillStageOp,
+    OpenRingOp,
+    ReleaseStageOp,
+    TensorCopyOp,
+)
+from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
+from phobos.layout.boxes import swizzle_of_boxes
+from phobos.transforms.assign_layouts import turned
+from phobos.transforms.copy_ahead import (
+    Staged,
+    await_behind,
+    only_if,
+    product_before_copies,
+    replace_buffer,
+)
+from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
+
+MIN_AXES, MAX_AXES = 2, 5
+"""Of a tensor that tensor copies are made of here."""
+ALIGNED_BYTES = 16
+"""What the hardware wants of the distance of rows."""
+
+
+def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: int) -> None:
+    """The rewrite of the module's docstring."""
+    outside = loop.parent
+    assert outside is not None
+    product = product_before_copies(loop.body.block, staged)
+    head = OpBuilder(loop)
+    buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
+    ring = _open_ring(head, stages)
+    filling = _Filling(loop, staged, buffers, ring)
+    distance = stages - 1 if overlap else max(1, stages - 2)
+    place = loop.lb
+    for stage in range(distance):
+        exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
+        head.put(only_if([filling.of(place, head.constant(stage), None)], exists))
+        place = head.add(arith.AddiOp(place, loop.step))
+    ahead = head.add(arith.MuliOp(loop.step, head.constant(distance)))
+    zero, one, count = head.constant(0), head.constant(1), head.constant(stages)
+    first = [zero, zero, head.constant(distance), *(() if overlap else (one,))]
+    outside.insert_ops_before(head.ops, loop)
+
+    new_loop = carry_more(loop, first)
+    body = new_loop.body.block
+    read, phase, write = body.args[-len(first) :][:3]
+    after = phase if overlap else body.args[-1]
+    start, refill, end = OpBuilder(new_loop), OpBuilder(new_loop), OpBuilder(new_loop)
+    start.put(AwaitStageOp(ring, read, phase))
+    views = [
+        start.add(view_of(buffer, read, load.buffer))
+        for buffer, load in zip(buffers, staged, strict=True)
+    ]
+    if overlap:
+        refill.put(ReleaseStageOp(ring, write))
+    else:
+        end.put(ReleaseStageOp(ring, read))
+    left = refill.add(arith.SubiOp(new_loop.ub, body.args[0]))
+    exists = refill.add(arith.CmpiOp(left, ahead, "sgt"))
+    later = refill.add(arith.AddiOp(body.args[0], ahead))
+    refill.put(only_if([filling.of(later, write, after)], exists))
+    next_read, next_phase = _next(end, read, phase, one, count, zero)
+    if overlap:
+        following = [next_read, next_phase, read]
+    else:
+        following = [next_read, next_phase, *_next(end, write, after, one, count, zero)]
+    first_op = body.first_op
+    assert first_op is not None
+    body.insert_ops_before([*start.ops, *(() if product else refill.ops)], first_op)
+    for load, view in zip(staged, views, strict=True):
+        replace_buffer(load, view)
+    extend_yield(body, end.ops, following)
+    close = CloseRingOp(ring)
+    close.location = new_loop.location
+    outside.insert_op_after(close, new_loop)
+    if product is not None:
+        body.insert_ops_after(refill.ops, product)
+        if can_be_in_flight(product):
+            await_behind(product, new_loop, product if overlap else refill.ops[-1], overlap)
+
+
+def _next(
+    end: OpBuilder,
+    stage: SSAValue,
+    phase: SSAValue,
+    one: SSAValue,
+    count: SSAValue,
+    zero: SSAValue,
+) -> tuple[SSAValue, SSAValue]:
+    """The stage behind one, and its phase: the other one where stages begin anew."""
+    following = end.add(arith.AddiOp(stage, one))
+    wraps = end.add(arith.CmpiOp(following, count, "eq"))
+    other = end.add(arith.SubiOp(one, phase))
+    return (
+        end.add(arith.SelectOp(wraps, zero, following)),
+        end.add(arith.SelectOp(wraps, other, phase)),
+    )
+
+
+def _open_ring(head: OpBuilder, stages: int) -> SSAValue:
+    """Two barriers a stage."""
+    type_ = MemRefType(i64, [2 * stages], NoneAttr(), tile.SHARED)
+    ring = head.add(memref.AllocaOp.build(operands=[[], []], result_types=[type_], properties={}))
+    head.put(OpenRingOp(ring))
+    return ring
+
+
+class _Filling:
+    """The copies of one iteration of a loop into a stage, as often as they are wanted."""
+
+    def __init__(
+        self,
+        loop: scf.ForOp,
+        staged: Sequence[Staged],
+        buffers: Sequence[SSAValue],
+        ring: SSAValue,
+    ):
+        self._ring, self._variable = ring, loop.body.block.args[0]
+        body = loop.body.block
+        self._parts = [
+            (one, buffer, index_ops(one.load.indices, body) or (), _swizzle(one))
+            for one, buffer in zip(staged, buffers, strict=True)
+        ]
+        # The loop's own ops are copied now: the loop that is rewritten has none of them.
+        self._location = loop.location
+
+    def of(self, place: SSAValue, stage: SSAValue, after: SSAValue | None) -> FillStageOp:
+        """The copies for the iteration whose loop variable is `place`."""
+        mapping: dict[SSAValue, SSAValue] = {self._variable: place}
+        ops: list[Operation] = []
+        moved = 0
+        for one, buffer, index, swizzle in self._parts:
+            assert swizzle is not None
+            for op in index:
+                if op.results[0] not in mapping:
+                    ops.append(op.clone(value_mapper=mapping))
+            view = view_of(buffer, stage, one.buffer)
+            copy = TensorCopyOp(
+                one.load.mem,
+                [mapping.get(i, i) for i in one.load.indices],
+                view.result,
+                swizzle,
+                transposed=one.turn is not None,
+            )
+            # The copy is the load's, for reports that name its line.
+            view.location = copy.location = one.load.location
+            moved += copy.moved_bytes
+            ops += [view, copy]
+        fill = FillStageOp(self._ring, stage, after, moved, Region(Block(ops)))
+        fill.location = self._location
+        return fill
+
+
+def can_copy_tensors(loop: scf.ForOp, kernel: gpu.FuncOp, staged: Sequence[Staged]) -> bool:
+    """Whether tensor copies can bring all of these, for products that read stages by themselves."""
+    entry = kernel.body.blocks[0]
+    buffers = {one.buffer.memref for one in staged}
+    products = [op for op in loop.body.block.ops if isinstance(op, DotOp)]
+    return (
+        bool(staged)
+        and not any(isinstance(op, LoadAcquireOp) for op in kernel.walk())
+        and all(by_warpgroups(op) for op in products if not buffers.isdisjoint((op.a, op.b)))
+        and all(_is_input(one.load.mem, entry) and _swizzle(one) is not None for one in staged)
+    )
+
+
+def _is_input(mem: SSAValue, entry: Block) -> bool:
+    """Whether a tensor is an argument that the kernel only reads.
+
+    What threads write, a tensor copy sees behind a fence only.
+    """
+    return (
+        isinstance(mem, BlockArgument)
+        and mem.block is entry
+        and all(isinstance(use.operation, READS) for use in mem.uses)
+    )
+
+
+def _swizzle(staged: Staged) -> int | None:
+    """The bytes of a swizzled row of what a tile is copied to; None if copies cannot bring it."""
+    load = staged.load
+    value, mem = load.result.type, load.mem.type
+    assert isinstance(value, TensorType)
+    assert isinstance(mem, MemRefType)
+    element = value.element_type
+    assert isinstance(element, FixedBitwidthType)
+    rank, proven = len(mem.get_shape()), load.vector.value.data if load.vector is not None else 1
+    if not MIN_AXES <= rank <= MAX_AXES or load.fill is not None:
+        return None
+    if proven * element.size < ALIGNED_BYTES:
+        return None
+    shared = tile.shared_layout_of(staged.buffer.memref)
+    in_tensor = shared if staged.turn is None else turned(shared)
+    return swizzle_of_boxes(in_tensor, value.get_shape(), element.size)
