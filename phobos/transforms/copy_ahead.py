@@ -36,6 +36,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp, can_be_in_flight
+from phobos.dialects.elementwise import RoundTF32Op
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, AwaitProductsOp
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
@@ -52,10 +53,12 @@ STAGES_TO_OVERLAP = 3
 class Staged(Record):
     """A load of the loop, the store of its tile, and the buffer.
 
-    `turn` is the transposition between load and store, if there is one.
+    `turn` is the transposition between load and store, if there is one, and `rounding` what rounds
+    the elements on the way, which only tensor copies do.
     """
 
     load: tile.LoadOp
+    rounding: RoundTF32Op | None
     turn: TransposeOp | None
     store: tile.StoreOp
     buffer: memref.AllocaOp
@@ -238,7 +241,7 @@ def _next_stage(
 
 def replace_buffer(staged: Staged, view: SSAValue) -> None:
     """The contraction reads the stage; the load, its store and its buffer go."""
-    for op in (staged.store, staged.turn, staged.load):
+    for op in (staged.store, staged.rounding, staged.turn, staged.load):
         if op is not None:
             op.detach()
             op.erase()

@@ -46,6 +46,7 @@ from phobos.analysis.loop_memory import written_memory
 from phobos.diagnostics import Diagnostic, Location, tell
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.elementwise import RoundTF32Op
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.tensor_copies import BARRIER_BYTES
 from phobos.ir.kernel import kernels, launch_bound, threads_of
@@ -322,8 +323,10 @@ def _staged_loads(loop: scf.ForOp) -> list[Staged]:
     for op in body.ops:
         if not isinstance(op, tile.StoreOp) or not tile.is_shared(op.mem):
             continue
-        load, turn, buffer = op.value.owner, None, op.mem.owner
-        if isinstance(load, TransposeOp) and len(list(load.result.uses)) == 1:
+        load, rounding, turn, buffer = op.value.owner, None, None, op.mem.owner
+        if isinstance(load, RoundTF32Op) and load.result.has_one_use():
+            load, rounding = load.value.owner, load
+        if isinstance(load, TransposeOp) and load.result.has_one_use():
             load, turn = load.value.owner, load
         if not isinstance(load, tile.LoadOp) or not isinstance(buffer, memref.AllocaOp):
             continue
@@ -331,10 +334,10 @@ def _staged_loads(loop: scf.ForOp) -> list[Staged]:
         only_dots = readers != [] and all(
             isinstance(r, DotOp) and r.parent is body for r in readers
         )
-        single = len(list(load.result.uses)) == 1
+        single = load.result.has_one_use()
         local = load.parent is body and buffer.parent is body and not tile.is_shared(load.mem)
         if only_dots and single and local:
-            result.append(Staged(load, turn, op, buffer))
+            result.append(Staged(load, rounding, turn, op, buffer))
     return result
 
 
@@ -343,7 +346,7 @@ def _can_copy(staged: Staged) -> bool:
 
     What a copy puts past the tensor's end is 0.
     """
-    if staged.load.fill is not None:
+    if staged.load.fill is not None or staged.rounding is not None:
         return False
     value = staged.load.result.type
     assert isinstance(value, TensorType)

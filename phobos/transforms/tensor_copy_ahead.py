@@ -47,6 +47,7 @@ from phobos.dialects import tile
 from phobos.dialects.atomics import LoadAcquireOp
 from phobos.dialects.contraction import DotOp, by_warpgroups, can_be_in_flight
 from phobos.dialects.tensor_copies import (
+    TF32,
     AwaitStageOp,
     CloseRingOp,
     FillStageOp,
@@ -192,6 +193,7 @@ class _Filling:
                 view.result,
                 swizzle,
                 transposed=one.turn is not None,
+                rounded=None if one.rounding is None else TF32,
             )
             # The copy is the load's, for reports that name its line.
             view.location = copy.location = one.load.location
