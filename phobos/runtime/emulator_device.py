@@ -107,5 +107,8 @@ def _row_major(array: Any) -> Any:
     from phobos.runtime.abi import row_major_strides
 
     strides = [stride * array.itemsize for stride in row_major_strides(array.shape)]
+    # By way of integers, as NumPy does not take types that it does not know itself there.
+    units = array.view(f"u{array.itemsize}")
     is_writable = array.flags.writeable
-    return np.lib.stride_tricks.as_strided(array, strides=strides, writeable=is_writable)
+    strided = np.lib.stride_tricks.as_strided(units, strides=strides, writeable=is_writable)
+    return strided.view(array.dtype)
