@@ -79,9 +79,9 @@ class Mbarriers:
         """Whether any place in shared memory is an mbarrier."""
         return bool(self._is_live.any())
 
-    def slots(self, numbers: IntArray) -> IntArray:
-        """The CTA slots of mbarriers."""
-        return self._index[numbers] // self._wave.memories.shared.stride
+    def slot(self, number: int) -> int:
+        """The CTA slot of an mbarrier."""
+        return int(self._index[number]) // self._wave.memories.shared.stride
 
     # Life ----------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Mbarriers:
                     f"with a count of {count}",
                     f"counts go from 1 to {MAX_COUNT}",
                 )
-        known = self._find(index)
+        known = self.find(index)
         again = (known >= 0) & self._is_live[np.maximum(known, 0)] if self.count else known >= 0
         _, first = np.unique(index, return_index=True)
         again |= ~np.isin(np.arange(len(index)), first)
@@ -143,7 +143,7 @@ class Mbarriers:
         store = self._wave.memories.shared.store
         store.mark_barriers(index[:, None] + np.arange(MBARRIER_BYTES), is_live=is_live)
 
-    def _find(self, index: IntArray) -> IntArray:
+    def find(self, index: IntArray) -> IntArray:
         """The numbers of the mbarriers at byte indices; -1 where there never was one."""
         if not self.count:
             return np.full(len(index), _NOBODY, dtype=np.int64)
@@ -155,7 +155,7 @@ class Mbarriers:
 
         `verb` says what the threads do, as in "arrives at".
         """
-        numbers = self._find(index)
+        numbers = self.find(index)
         bad = numbers < 0
         if self.count:
             bad |= ~self._is_live[np.maximum(numbers, 0)]

@@ -12,6 +12,7 @@ initialised, need a fence of that thread behind it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -66,6 +67,16 @@ class Meeting:
         return self._ended[barriers]
 
 
+@dataclass(frozen=True)
+class _Made:
+    """Who initialised an mbarrier and when: by the clock of its warp, and by that of fences."""
+
+    thread: int
+    tick: int
+    time: int
+    operands: Operands
+
+
 class BulkRaceMonitor(ProductRaceMonitor):
     """The race check of programs with bulk copies, mbarriers or clusters."""
 
@@ -74,7 +85,7 @@ class BulkRaceMonitor(ProductRaceMonitor):
         self._phases, self._clusters = Meeting(), Meeting()
         self._first_agent = 0
         self._loader: dict[int, int] = {}
-        self._made: dict[int, tuple[int, int, Operands]] = {}
+        self._made: dict[int, _Made] = {}
         self._fenced_init: Numbers = np.zeros(0, dtype=np.int64)
 
     def start(self, wave: Wave) -> None:
@@ -132,6 +143,29 @@ class BulkRaceMonitor(ProductRaceMonitor):
         first = index >> np.int64(self._shift)
         for piece in range(max(1, MBARRIER_BYTES >> self._shift)):
             self._check(wave, history, threads, first + piece, access, True, None)
+        if access.is_strong:
+            self._check_ordered(wave, threads, wave.mbarriers.find(index), access)
+
+    def _check_ordered(
+        self, wave: Wave, threads: Threads, numbers: Numbers, access: Access
+    ) -> None:
+        """Raise if threads use mbarriers that were not initialised before."""
+        for number in np.unique(numbers[numbers >= 0]).tolist():
+            made = self._made[number]
+            users = threads[numbers == number]
+            makers = np.full(len(users), made.thread)
+            late = ~self._now.ordered(users, makers, np.full(len(users), made.tick, np.int32))
+            if late.any():
+                user = int(users[int(np.argmax(late))])
+                who = self._who(wave, user, made.thread)
+                access.operands.report(
+                    FindingKind.RACE,
+                    wave,
+                    user,
+                    f"{access.verb} an mbarrier that {who} initialised with nothing to order the "
+                    "two",
+                    notes=(Note(f"{who} initialised it here", made.operands.location),),
+                )
 
     def mbarrier_made(
         self, wave: Wave, threads: Threads, barriers: Numbers, operands: Operands
@@ -140,7 +174,8 @@ class BulkRaceMonitor(ProductRaceMonitor):
         self._now.add_agents(self._first_agent + wave.mbarriers.count)
         self._phases.fit(wave.mbarriers.count, self._now.columns)
         for thread, number in zip(threads.tolist(), barriers.tolist(), strict=True):
-            self._made[number] = (thread, self._time, operands)
+            tick = int(self._now.now[thread // WARP])
+            self._made[number] = _Made(thread, tick, self._time, operands)
 
     def mbarrier_fence(self, wave: Wave, sel: Selection) -> None:
         """See `Monitor`."""
@@ -148,16 +183,17 @@ class BulkRaceMonitor(ProductRaceMonitor):
         self._fenced_init[wave.selected(sel)] = self._time
 
     def _check_made(self, wave: Wave, load: BulkLoad) -> None:
-        thread, time, operands = self._made[load.barrier]
-        if time < max(int(self._fenced_init[thread]), int(self._fenced_proxy[thread])):
+        made = self._made[load.barrier]
+        fenced = max(self._fenced_init[made.thread], self._fenced_proxy[made.thread])
+        if made.time < fenced:
             return
-        who = self._who(wave, load.thread, thread)
+        who = self._who(wave, load.thread, made.thread)
         load.operands.report(
             FindingKind.RACE,
             wave,
             load.thread,
             f"copies with an mbarrier that {who} initialised without a fence behind it",
-            notes=(Note(f"{who} initialised it here", operands.location),),
+            notes=(Note(f"{who} initialised it here", made.operands.location),),
             help="put `fence.mbarrier_init.release.cluster` behind it, before the barrier",
         )
 

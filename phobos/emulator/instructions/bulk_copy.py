@@ -15,7 +15,7 @@ from phobos.emulator.instructions.memory import do_nothing
 from phobos.emulator.mbarriers import MBARRIER_BYTES
 from phobos.emulator.memory.access import Access
 from phobos.emulator.memory.dispatch import address_reader
-from phobos.emulator.memory.regions import LOW_32
+from phobos.emulator.memory.regions import IN_CTA, LOW_32, RANK_SHIFT
 from phobos.emulator.memory.spaces import CLUSTER, SHARED, SharedSpace
 from phobos.emulator.monitor import Rows
 from phobos.emulator.tensor_map import (
@@ -25,14 +25,16 @@ from phobos.emulator.tensor_map import (
     TensorMap,
     decode_tensor_map,
 )
-from phobos.emulator.types import S32, U32, U64, Selection, Value
+from phobos.emulator.types import S32, U16, U32, U64, Selection, Value
 from phobos.emulator.wave import Wave
 from phobos.targets.ptx.parse.records import Address, Symbol
 
 _BULK_ALIGNMENT = 16
 _TENSOR_ALIGNMENT = 128
-_BARRIER = "mbarrier::complete_tx::bytes"
 _HINT = "L2::cache_hint"
+_MANY = "multicast::cluster"
+_MASK_BITS = 16
+_NOBODY = -1
 _TO_SHARED = frozenset({"shared::cluster", "shared::cta"})
 
 
@@ -67,6 +69,17 @@ class _Block:
     write: Callable[[Bytes], None]
 
 
+def _no_rows() -> Rows:
+    return np.zeros(0, dtype=np.int64), 0
+
+
+def _numbers(read: Reader, wave: Wave, sel: Selection) -> npt.NDArray[np.int64]:
+    """An operand of each selected thread, its low 32 bits."""
+    value = read(wave, sel)
+    value = value & LOW_32 if value.dtype == np.uint64 else value
+    return np.array(np.broadcast_to(value, (wave.count(sel),))).astype(np.int64)
+
+
 @dataclass
 class _Copy:
     """A decoded copy: readers of its operands, and what it does when threads issue it."""
@@ -77,6 +90,7 @@ class _Copy:
     barrier: Reader | None
     alignment: int
     space: SharedSpace
+    mask: Reader | None = None
     access: Access = field(init=False)
     outside: Access = field(init=False)
     barrier_access: Access = field(init=False)
@@ -96,13 +110,51 @@ class _Copy:
     def issue(self, wave: Wave, sel: Selection, blocks: Sequence[Callable[[int], _Block]]) -> None:
         """Start the copy of each selected thread, given what makes its block from its address."""
         threads = wave.selected(sel)
-        shared = np.broadcast_to(self.shared(wave, sel), threads.shape)
-        barriers = self._barriers(wave, sel)
-        for place, thread in enumerate(threads.tolist()):
-            address = int(shared[place]) & int(LOW_32)
+        shared = _numbers(self.shared, wave, sel)
+        if self.barrier is None:
+            for thread, address, make in zip(
+                threads.tolist(), shared.tolist(), blocks, strict=True
+            ):
+                self._check_alignment(wave, thread, address)
+                self._start_store(wave, thread, address, make(address))
+            return
+        barriers = _numbers(self.barrier, wave, sel)
+        places = np.arange(len(threads))
+        if self.mask is not None:
+            places, ranks = self._destinations(wave, sel, self.mask)
+            owner = (ranks + 1) << RANK_SHIFT
+            shared, barriers = ((x[places] & IN_CTA) | owner for x in (shared, barriers))
+        numbers = self._mbarriers(wave, threads[places], barriers)
+        before = _NOBODY
+        for place, address, number in zip(
+            places.tolist(), shared.tolist(), numbers.tolist(), strict=True
+        ):
+            thread = int(threads[place])
             self._check_alignment(wave, thread, address)
             block = blocks[place](address)
-            self._start(wave, thread, address, block, int(barriers[place]))
+            # What several CTAs get is read from global memory once.
+            rows = _no_rows if place == before else block.rows
+            self._start_load(wave, thread, address, block, number, rows)
+            before = place
+
+    def _destinations(
+        self, wave: Wave, sel: Selection, mask: Reader
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+        """The places of the selected threads, once for each CTA they copy to, and its rank."""
+        bits = (_numbers(mask, wave, sel)[:, None] >> np.arange(_MASK_BITS)) & 1
+        beyond = bits[:, wave.geometry.cluster_size :].any(axis=1) | ~bits.any(axis=1)
+        if beyond.any():
+            place = int(np.argmax(beyond))
+            value = int((bits[place] << np.arange(_MASK_BITS)).sum())
+            self.ops.report(
+                FindingKind.BOUNDS,
+                wave,
+                int(wave.selected(sel)[place]),
+                f"copies to the CTAs of mask {value:#x}, but its cluster has "
+                f"{wave.geometry.cluster_size}",
+            )
+        places, ranks = np.nonzero(bits)
+        return places, ranks.astype(np.int64)
 
     def _check_alignment(self, wave: Wave, thread: int, address: int) -> None:
         if address % self.alignment:
@@ -115,42 +167,46 @@ class _Copy:
                 address=address,
             )
 
-    def _barriers(self, wave: Wave, sel: Selection) -> npt.NDArray[np.int64]:
-        """The numbers of the mbarriers; zeros for stores, which have none."""
-        threads = wave.selected(sel)
-        if self.barrier is None:
-            return np.zeros(len(threads), dtype=np.int64)
-        address = self.barrier(wave, sel)
-        store, found = self.space.locate(wave, sel, address, self.barrier_access)
-        index = np.array(np.broadcast_to(found, threads.shape), dtype=np.int64)
+    def _mbarriers(
+        self, wave: Wave, threads: npt.NDArray[np.intp], address: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """The numbers of the mbarriers at addresses."""
+        store, index = self.space.locate(wave, threads, address, self.barrier_access)
         if wave.monitor is not None:
             wave.monitor.mbarrier(wave, threads, store, index, self.barrier_access)
         return wave.mbarriers.named(self.ops, threads, index, "counts bytes at")
 
-    def _check_owner(self, wave: Wave, thread: int, start: int, barrier: int) -> None:
-        """The mbarrier of a load lies in the CTA whose memory it writes."""
-        stride = wave.memories.shared.stride
-        if start // stride != int(wave.mbarriers.slots(np.array([barrier]))[0]):
+    def _start_load(
+        self,
+        wave: Wave,
+        thread: int,
+        address: int,
+        block: _Block,
+        barrier: int,
+        rows: Callable[[], Rows],
+    ) -> None:
+        start = self.space.start_of(wave, thread, address, self.access, block.size)
+        if start // wave.memories.shared.stride != wave.mbarriers.slot(barrier):
             self.ops.report(
                 FindingKind.MBARRIER,
                 wave,
                 thread,
                 "copies to the shared memory of one CTA and counts at an mbarrier of another",
             )
+        if wave.monitor is not None:
+            wave.monitor.bulk_copy(wave, thread, self.outside, self.access, rows(), block.size)
+        wave.bulk.issue_load(
+            BulkLoad(self.ops, self.access, thread, start, block.size, barrier, block.read)
+        )
 
-    def _start(self, wave: Wave, thread: int, address: int, block: _Block, barrier: int) -> None:
-        start = self.space.start_of(wave, thread, address, self.access, block.size)
+    def _start_store(self, wave: Wave, thread: int, address: int, block: _Block) -> None:
+        start = SHARED.start_of(wave, thread, address, self.access, block.size)
+        pieces = np.arange(address, address + block.size, _BULK_ALIGNMENT)
+        SHARED.examine(wave, np.full(len(pieces), thread), pieces, self.access)
         if wave.monitor is not None:
             wave.monitor.bulk_copy(
                 wave, thread, self.outside, self.access, block.rows(), block.size
             )
-        if self.is_load:
-            self._check_owner(wave, thread, start, barrier)
-            load = BulkLoad(self.ops, self.access, thread, start, block.size, barrier, block.read)
-            wave.bulk.issue_load(load)
-            return
-        pieces = np.arange(address, address + block.size, _BULK_ALIGNMENT, dtype=np.uint32)
-        SHARED.examine(wave, np.full(len(pieces), thread), pieces, self.access)
         group = wave.bulk.group_of(thread)
         wave.bulk.issue_store(
             BulkStore(self.ops, self.access, thread, start, block.size, group, block.write)
@@ -167,30 +223,37 @@ class _Copy:
 # Forms -------------------------------------------------------------------------------------------
 
 
-def _direction(ops: Operands, parts: list[str]) -> bool:
-    """Whether a copy loads; refuses forms that are unknown."""
-    hints = [part for part in parts if part == _HINT]
+def _copy(ops: Operands, parts: list[str], operands: int, alignment: int) -> _Copy:
+    """The copy of a form whose first `operands` operands are its two ends and what they need.
+
+    Behind them come the mbarrier of a load, the mask of a multicast, and a cache policy.
+    """
+    has_hint, is_many = _HINT in parts, _MANY in parts
     match [part for part in parts if part != _HINT]:
-        case [target, "global", mechanism] if target in _TO_SHARED and mechanism == _BARRIER:
+        case [target, "global", "mbarrier::complete_tx::bytes"] if target in _TO_SHARED:
+            is_load = True
+        case ["shared::cluster", "global", "mbarrier::complete_tx::bytes", _] if is_many:
             is_load = True
         case ["global", "shared::cta", "bulk_group"]:
             is_load = False
         case _:
             ops.refuse("is not supported in the emulator")
-    if len(hints) > 1:
-        ops.refuse("has its cache hint twice")
-    return is_load
+    ops.expect_count(operands + is_load + is_many + has_hint)
+    return _Copy(
+        ops,
+        is_load,
+        address_reader(ops, 0 if is_load else 1),
+        address_reader(ops, operands) if is_load else None,
+        alignment,
+        CLUSTER if "shared::cluster" in parts else SHARED,
+        ops.read(operands + 1, U16) if is_many else None,
+    )
 
 
 def _block_copy(ops: Operands, parts: list[str]) -> Step:
-    """`[target], [source], size{, [mbar]}{, policy}`: consecutive bytes."""
-    is_load = _direction(ops, parts)
-    ops.expect_count(3 + is_load + (_HINT in parts))
-    inner, outer = (0, 1) if is_load else (1, 0)
-    barrier = address_reader(ops, 3) if is_load else None
-    space = CLUSTER if "shared::cluster" in parts else SHARED
-    copy = _Copy(ops, is_load, address_reader(ops, inner), barrier, _BULK_ALIGNMENT, space)
-    address, size = address_reader(ops, outer), ops.read(2, U32)
+    """`[target], [source], size{, [mbar]}{, mask}{, policy}`: consecutive bytes."""
+    copy = _copy(ops, parts, 3, _BULK_ALIGNMENT)
+    address, size = address_reader(ops, 1 if copy.is_load else 0), ops.read(2, U32)
 
     def step(wave: Wave, sel: Selection) -> None:
         threads = wave.selected(sel)
@@ -253,17 +316,12 @@ def _check_written(
 
 
 def _tensor_copy(ops: Operands, dimensions: str, parts: list[str]) -> Step:
-    """`[target], [map, {coordinates}], [mbar]{, policy}` or `[map, {coordinates}], [source]`."""
+    """`[target], [map, {...}], [mbar]{, mask}{, policy}` or `[map, {...}], [source]{, policy}`."""
     rank = int(dimensions[0]) if dimensions in ("1d", "2d", "3d", "4d", "5d") else 0
     if not rank:
         ops.refuse("takes .1d, .2d, .3d, .4d or .5d")
-    is_load = _direction(ops, parts)
-    ops.expect_count(2 + is_load + (_HINT in parts))
-    inner, outer = (0, 1) if is_load else (1, 0)
-    barrier = address_reader(ops, 2) if is_load else None
-    space = CLUSTER if "shared::cluster" in parts else SHARED
-    copy = _Copy(ops, is_load, address_reader(ops, inner), barrier, _TENSOR_ALIGNMENT, space)
-    base, coordinates = _tensor_operand(ops, outer, rank)
+    copy = _copy(ops, parts, 2, _TENSOR_ALIGNMENT)
+    base, coordinates = _tensor_operand(ops, 1 if copy.is_load else 0, rank)
 
     def step(wave: Wave, sel: Selection) -> None:
         threads = wave.selected(sel)

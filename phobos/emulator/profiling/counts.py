@@ -167,7 +167,7 @@ class Profile(Monitor):
         """See `Monitor`. One request of each memory, with full sectors and no bank conflicts."""
         moved = len(rows[0]) * rows[1]
         line = self._line(outside.operands.location)
-        line.global_requests += 1
+        line.global_requests += bool(moved)
         line.sectors += -(-moved // SECTOR)
         line.ideal_sectors += -(-moved // SECTOR)
         line.shared_requests += 1
