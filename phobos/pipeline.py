@@ -37,6 +37,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-expand-wmma",
         "ph-expand-exchanges",  # what crosses warps goes through shared buffers
         "ph-expand-scans",
+        "ph-expand-clusters",
         "ph-pipeline-loops",  # while loads and buffers of a loop are still in sight
         "ph-hold-operands",  # the stages left alone
         "ph-prefetch-fragments",
@@ -70,6 +71,7 @@ _LOCATIONS = {
     "ph-expand-wmma": ("expand_wmma", "ExpandWmmaPass"),
     "ph-expand-exchanges": ("expand_exchanges", "ExpandExchangesPass"),
     "ph-expand-scans": ("expand_scans", "ExpandScansPass"),
+    "ph-expand-clusters": ("expand_clusters", "ExpandClustersPass"),
     "ph-pipeline-loops": ("pipeline_loops", "PipelineLoopsPass"),
     "ph-hold-operands": ("hold_operands", "HoldOperandsPass"),
     "ph-prefetch-fragments": ("prefetch_fragments", "PrefetchFragmentsPass"),
@@ -107,6 +109,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 
 _FROM_OPTIONS = {
     "ph-select-contraction": ("chip", "tensor_maps"),
+    "ph-expand-clusters": ("chip",),
     "ph-pipeline-loops": ("chip", "tensor_maps"),
     "ph-lower-to-ptx": ("chip",),
 }

@@ -34,6 +34,12 @@ def _collective() -> Dialect:
     return Collective
 
 
+def _cluster() -> Dialect:
+    from phobos.dialects.cluster import Cluster
+
+    return Cluster
+
+
 def _ptx() -> Dialect:
     from phobos.dialects.ptx import Ptx
 
@@ -53,7 +59,13 @@ def _ph_frontend() -> type[Frontend]:
 
 
 PHOBOS_UNIVERSE = Universe(
-    all_dialects={"tile": _tile, "ctx": _ctx, "collective": _collective, "ptx": _ptx},
+    all_dialects={
+        "tile": _tile,
+        "ctx": _ctx,
+        "collective": _collective,
+        "cluster": _cluster,
+        "ptx": _ptx,
+    },
     all_passes=PASSES,
     all_targets={"ph-ptx": _ptx_target},
     all_frontends={"ph": _ph_frontend},

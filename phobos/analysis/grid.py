@@ -3,7 +3,8 @@
 A CTA that writes `out[ctx.block.x * 16 :+ 16]` wants `ceildiv(N, 16)` CTAs along x. Each
 subscript of each store is put into the form `coefficient * ctx.block.axis + rest`; the axis
 then needs the extent over the coefficient, rounded up. A loop variable counts as where it
-starts, which makes a grid-stride loop ask for one CTA a tile.
+starts, which makes a grid-stride loop ask for one CTA a tile. Where CTAs form clusters,
+`ctx.block.x / ctx.cluster.size` is one more such number, and takes that many CTAs for each.
 """
 
 from __future__ import annotations
@@ -16,14 +17,20 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from phobos.dialects import ctx, tile
-from phobos.ir.kernel import argument_name, dim_name_of
+from phobos.ir.kernel import argument_name, cluster_size_of, dim_name_of
 
 Grid = tuple[str, str, str]
 
 
+_CLUSTER = "cluster"
+
+
 @dataclass(frozen=True)
 class _Form:
-    """constant + sum of coefficient * ctx.block.axis + something that no CTA index is in."""
+    """constant + sum of coefficient * ctx.block.axis + something that no CTA index is in.
+
+    `_CLUSTER` among the coefficients is the number of the cluster.
+    """
 
     coefficients: dict[str, int] = field(default_factory=dict)
     constant: int | None = 0
@@ -37,7 +44,8 @@ def infer_grid(kernel: gpu.FuncOp) -> Grid | None:
     """
     used = {op.axis.data.value for op in kernel.walk() if isinstance(op, ctx.BlockOp)}
     wanted: dict[str, list[str]] = {}
-    forms = _Forms()
+    size = cluster_size_of(kernel)
+    forms = _Forms(size)
     for mem, indices in _stores(kernel):
         for axis, index in enumerate(indices):
             form = forms.of(index)
@@ -47,6 +55,8 @@ def infer_grid(kernel: gpu.FuncOp) -> Grid | None:
             if coefficient < 1:
                 continue
             expression = _count(_extent(kernel, mem, axis), coefficient)
+            if grid_axis == _CLUSTER:
+                grid_axis, expression = "x", f"{expression} * {size}"
             known = wanted.setdefault(grid_axis, [])
             if expression not in known:
                 known.append(expression)
@@ -95,7 +105,8 @@ def _count(extent: str | int, coefficient: int) -> str:
 class _Forms:
     """The form of each value, found once however often it is used."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster_size: int) -> None:
+        self._cluster_size = cluster_size
         self._known: dict[SSAValue, _Form | None] = {}
 
     def of(self, value: SSAValue) -> _Form | None:
@@ -125,10 +136,23 @@ class _Forms:
                 return _sum(self.of(op.lhs), self.of(op.rhs), -1)
             case arith.MuliOp():
                 return _product(self.of(op.lhs), self.of(op.rhs))
+            case arith.DivSIOp() if self._is_cluster_number(op):
+                return _Form({_CLUSTER: 1})
+            case arith.DivSIOp() if self.of(op.rhs) == _Form(constant=1):
+                return self.of(op.lhs)
             case arith.IndexCastOp() | arith.ExtSIOp():
                 return self.of(op.operands[0])
             case _:
                 return _Form(constant=None) if not self._reads_block(op) else None
+
+    def _is_cluster_number(self, op: arith.DivSIOp) -> bool:
+        block, divisor = op.lhs.owner, self.of(op.rhs)
+        return (
+            self._cluster_size > 1
+            and isinstance(block, ctx.BlockOp)
+            and block.axis.data is ctx.Axis.X
+            and divisor == _Form(constant=self._cluster_size)
+        )
 
     def _reads_block(self, op: Operation) -> bool:
         """Whether a CTA index is among what an op is computed from, as far as can be seen."""

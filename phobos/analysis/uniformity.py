@@ -5,20 +5,23 @@ warp) or varying. `analyze` walks a kernel's structured control flow once, repea
 bodies until nothing changes, and keeps for each value that is not uniform the value that
 made it so, so that an error can tell the whole chain back to `ctx.lane` or `ctx.thread`.
 
+`analyze_cluster` does the same for the CTAs of a cluster: what is not uniform there may differ
+from one CTA to the next.
+
 The cost is one dictionary update an op and a repetition a loop level: about 1 us an op.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from phobos.dialects import collective, ctx, tile
+from phobos.dialects import cluster, collective, ctx, tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp
 from phobos.record import Record, record
 
@@ -98,39 +101,59 @@ class Uniformity:
 
 def analyze(kernel: Operation) -> Uniformity:
     """Analyses one kernel (or any op with regions whose arguments are uniform)."""
-    walker = _Walker(Uniformity())
+    return _walk(kernel, _Walker(Uniformity(), _SOURCES))
+
+
+def analyze_cluster(kernel: Operation, size: int) -> Uniformity:
+    """Analyses which values may differ between the CTAs of a cluster of `size`.
+
+    Every value that does is `varying`. How threads of one CTA differ is not looked at.
+    """
+    return _walk(kernel, _ClusterWalker(Uniformity(), size))
+
+
+def _walk(kernel: Operation, walker: _Walker) -> Uniformity:
     for region in kernel.regions:
         for block in region.blocks:
             walker.block(block)
     return walker.result
 
 
-_SOURCES: dict[type[Operation], Variation] = {
-    ctx.WarpOp: Variation.WARP_UNIFORM,
-    ctx.ThreadOp: Variation.VARYING,
-    ctx.LaneOp: Variation.VARYING,
-    collective.BallotOp: Variation.WARP_UNIFORM,
-    AtomicOp: Variation.VARYING,
-    CompareExchangeOp: Variation.VARYING,
-    LoadAcquireOp: Variation.VARYING,
+_Source = tuple[Variation, str]
+"""How far the results of an op differ, whatever its operands, and why."""
+
+_ATOMIC: _Source = (Variation.VARYING, "each thread's atomic update finds another value")
+_SOURCES: dict[type[Operation], _Source] = {
+    ctx.WarpOp: (Variation.WARP_UNIFORM, "`ctx.warp` differs between warps"),
+    ctx.ThreadOp: (Variation.VARYING, "`ctx.thread` differs between threads"),
+    ctx.LaneOp: (Variation.VARYING, "`ctx.lane` differs between lanes"),
+    collective.BallotOp: (Variation.WARP_UNIFORM, "a ballot differs between warps"),
+    AtomicOp: _ATOMIC,
+    CompareExchangeOp: _ATOMIC,
+    LoadAcquireOp: (
+        Variation.VARYING,
+        "threads may read before and after the value is released",
+    ),
 }
-_SOURCE_REASONS: dict[type[Operation], str] = {
-    ctx.WarpOp: "`ctx.warp` differs between warps",
-    ctx.ThreadOp: "`ctx.thread` differs between threads",
-    ctx.LaneOp: "`ctx.lane` differs between lanes",
-    collective.BallotOp: "a ballot differs between warps",
-    AtomicOp: "each thread's atomic update finds another value",
-    CompareExchangeOp: "each thread's atomic update finds another value",
-    LoadAcquireOp: "threads may read before and after the value is released",
+
+_READ: _Source = (Variation.VARYING, "what CTAs read from memory may differ")
+_CLUSTER_SOURCES: dict[type[Operation], _Source] = {
+    cluster.RankOp: (Variation.VARYING, "`ctx.cluster.rank` differs between the CTAs of a cluster"),
+    memref.LoadOp: _READ,
+    vector.LoadOp: _READ,
+    AtomicOp: (Variation.VARYING, "each CTA's atomic update finds another value"),
+    CompareExchangeOp: (Variation.VARYING, "each CTA's atomic update finds another value"),
+    LoadAcquireOp: _READ,
 }
 
 
 class _Walker:
     """One run of the analysis; `changed` drives the loops to their fixpoint."""
 
-    def __init__(self, result: Uniformity):
+    def __init__(self, result: Uniformity, sources: Mapping[type[Operation], _Source]):
         self.result = result
         self.changed = False
+        self._sources = sources
         self._rules: dict[type[Operation], Callable[[Operation], None]] = {
             scf.IfOp: self._if,
             scf.ForOp: self._for,
@@ -143,11 +166,12 @@ class _Walker:
 
     def block(self, block: Block) -> None:
         """Visits the ops of a block in order."""
-        rules, sources = self._rules, _SOURCES
+        rules, sources = self._rules, self._sources
         for op in block.ops:
             kind = type(op)
             if kind in sources:
-                self._raise(op.results[0], sources[kind], None, _SOURCE_REASONS[kind])
+                level, reason = sources[kind]
+                self._raise(op.results[0], level, None, reason)
             elif kind in rules:
                 rules[kind](op)
             else:
@@ -300,6 +324,35 @@ class _Walker:
                 break
             outer_changed = True
         self.changed = outer_changed
+
+
+class _ClusterWalker(_Walker):
+    """One run of the analysis of how the CTAs of a cluster differ."""
+
+    def __init__(self, result: Uniformity, size: int):
+        super().__init__(result, _CLUSTER_SOURCES)
+        self._size = size
+        for kind in (collective.ReduceOp, collective.ScanOp, collective.ShuffleOp):
+            # What threads of one CTA tell each other differs as what goes in does.
+            del self._rules[kind]
+        self._rules[ctx.BlockOp] = self._block
+        self._rules[arith.DivSIOp] = self._rules[arith.DivUIOp] = self._quotient
+
+    def _block(self, op: Operation) -> None:
+        assert isinstance(op, ctx.BlockOp)
+        if op.axis.data is ctx.Axis.X:
+            reason = "`ctx.block.x` differs between the CTAs of a cluster"
+            self._raise(op.result, Variation.VARYING, None, reason)
+
+    def _quotient(self, op: Operation) -> None:
+        """The number of the cluster, `ctx.block.x / ctx.cluster.size`, is the same in all."""
+        block, divisor = op.operands
+        by = getattr(divisor.owner, "value", None)
+        if isinstance(block.owner, ctx.BlockOp) and isinstance(by, IntegerAttr):
+            number = by.value.data
+            if number > 0 and number % self._size == 0:
+                return
+        self._default(op)
 
 
 def _reason(op: Operation) -> str:

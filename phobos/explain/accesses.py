@@ -101,6 +101,8 @@ def _space(op: Instruction) -> str:
     parts = op.suffix.split(".")
     if isinstance(op, ptx.CpAsyncOp):
         return "global to shared"
+    if "shared::cluster" in parts:
+        return "shared, of the cluster's CTAs"
     return "shared" if "shared" in parts else "local" if "local" in parts else "global"
 
 

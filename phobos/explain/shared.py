@@ -8,7 +8,7 @@ from xdsl.dialects import gpu, memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from phobos.dialects import tile
+from phobos.dialects import cluster, tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
 from phobos.dialects.gathering import ViewOp
@@ -99,6 +99,8 @@ def _purpose(
         return places.of(op), "each warp's way between tiles and fragments"
     if any(isinstance(user, memref.StoreOp) for user in users):
         return places.of(op), "what each warp has found"
+    if any(isinstance(user, cluster.LoadOp) for user in users):
+        return places.of(op), "what the CTAs of a cluster add up"
     return places.of(op), "elements on their way from thread to thread"
 
 

@@ -19,6 +19,7 @@ from phobos.record import Record, record
 MAX_THREADS = 1024
 MAX_CTAS = 32
 MAX_REGISTERS = 255
+CLUSTER_SIZES = (1, 2, 4, 8)
 BARE_PIPELINE = -1
 _TENSOR_CORE_FORMS = ("wmma", "sync", "f16", "bf16", "tf32", "tf32x3")
 _NO_TENSOR_CORE_FORMS = {
@@ -80,6 +81,18 @@ def apply_attributes(context: AttributeContext, attributes: Sequence[ast.Attribu
             continue
         if attribute.name != "autotune":
             rule.apply(context, attribute)
+    _check_cluster(context)
+
+
+def _check_cluster(context: AttributeContext) -> None:
+    """Refuses what would take the CTAs of a cluster apart."""
+    if (context.settings.cluster or 1) > 1 and "swizzle" in context.settings.flags:
+        context.checker.error(
+            context.places["cluster"],
+            "a kernel has `@cluster` or `@swizzle`, not both: the CTAs of a cluster are neighbours,"
+            " and `@swizzle` numbers them anew",
+            notes=(Note("`@swizzle` is given here", context.places["swizzle"]),),
+        )
 
 
 def _unknown(context: AttributeContext, attribute: ast.Attribute) -> None:
@@ -349,6 +362,25 @@ def _tensorcore_form(context: AttributeContext, argument: ast.Expression) -> str
     return None
 
 
+def _cluster(context: AttributeContext, attribute: ast.Attribute) -> None:
+    # After an error it has one CTA, so that what speaks of clusters stays silent.
+    context.settings.cluster = 1
+    args = _positional(context, attribute, 1)
+    if args is None:
+        return
+    if not args:
+        _wrong_argument(context, attribute, attribute.span, "`@cluster` gives a number of CTAs")
+        return
+    size = _integer(context, args[0], "the number of CTAs of a cluster", 1, max(CLUSTER_SIZES))
+    if size is not None and size not in CLUSTER_SIZES:
+        sizes = ", ".join(map(str, CLUSTER_SIZES[:-1]))
+        context.checker.error(
+            args[0].span, f"a cluster has {sizes} or {CLUSTER_SIZES[-1]} CTAs, not {size}"
+        )
+    elif size is not None:
+        context.settings.cluster = size
+
+
 def _flag(context: AttributeContext, attribute: ast.Attribute) -> None:
     if _positional(context, attribute, 0) is not None:
         context.settings.flags.append(attribute.name)
@@ -362,6 +394,7 @@ _RULES: dict[str, AttributeRule] = {
     "grid": AttributeRule("@grid(x = ceildiv(N, BLOCK))", _grid),
     "pipeline": AttributeRule("@pipeline(3)", _pipeline),
     "tensorcore": AttributeRule("@tensorcore(f16)", _tensorcore),
+    "cluster": AttributeRule("@cluster(4)", _cluster),
     "dynshared": AttributeRule("@dynshared", _flag),
     "persistent": AttributeRule("@persistent", _flag),
     "registers": AttributeRule("@registers", _flag),

@@ -167,6 +167,7 @@ _TILE_BUILTINS = (
     TileBuiltin("valid", "valid(A[i :+ 16])", 1, 1),
     TileBuiltin("cat", "cat<1>(a, b)", 2, None, ast.IntArgument),
     TileBuiltin("gather", "gather(A, t, axis)", 3, 3),
+    TileBuiltin("cluster_sum", "cluster_sum(t)", 1, 1),
     TileBuiltin("dot", "dot(a, b)", 2, 2),
     TileBuiltin("dot_t", "dot_t(a, b)", 2, 2),
     TileBuiltin("t_dot", "t_dot(a, b)", 2, 2),

@@ -9,6 +9,11 @@ from phobos.diagnostics import did_you_mean
 from phobos.frontend import ast, constants
 from phobos.frontend.builtins import usage_of
 from phobos.frontend.check_calls import check_call
+from phobos.frontend.check_clusters import (
+    CLUSTER,
+    check_bare_cluster,
+    check_cluster_field,
+)
 from phobos.frontend.check_slices import check_subscript
 from phobos.frontend.checker import Checker, any_poison, declared_here, is_poison
 from phobos.frontend.coerce import settle, unify
@@ -52,7 +57,7 @@ _AXES = ("x", "y", "z")
 _GRID_FIELDS = ("block", "blocks")
 _THREAD_FIELDS = ("thread", "warp", "lane")
 _CONSTANT_FIELDS = ("threads", "warps", "lanes")
-_FIELDS = (*_GRID_FIELDS, *_THREAD_FIELDS, *_CONSTANT_FIELDS)
+_FIELDS = (*_GRID_FIELDS, CLUSTER, *_THREAD_FIELDS, *_CONSTANT_FIELDS)
 
 
 def check_expression(checker: Checker, node: ast.Expression) -> Expr:
@@ -166,6 +171,8 @@ def _is_context(checker: Checker, node: ast.Expression) -> bool:
 def _context_axis(checker: Checker, node: ast.Member, field: ast.Member) -> Expr:
     if field.name not in _FIELDS:
         return _context_field(checker, field, field.name, None)
+    if field.name == CLUSTER:
+        return check_cluster_field(checker, node)
     if field.name not in _GRID_FIELDS:
         return checker.fail(
             node.span,
@@ -193,6 +200,8 @@ def _context_field(checker: Checker, node: ast.Member, name: str, axis: str | No
             help=f"write {', '.join(f'`ctx.{name}.{axis}`' for axis in _AXES[:2])}"
             f" or `ctx.{name}.z`",
         )
+    if name == CLUSTER:
+        return check_bare_cluster(checker, node)
     if name in _CONSTANT_FIELDS:
         threads = checker.settings.threads
         values = {"threads": threads, "warps": -(-threads // LANES), "lanes": LANES}

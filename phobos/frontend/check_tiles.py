@@ -8,6 +8,7 @@ from math import prod
 from phobos.diagnostics import Location
 from phobos.frontend import ast
 from phobos.frontend.builtins import TileBuiltin
+from phobos.frontend.check_clusters import check_cluster_sum
 from phobos.frontend.check_folds import FOLD_RULES, tile_argument
 from phobos.frontend.check_slices import (
     Access,
@@ -489,6 +490,7 @@ _RULES: dict[str, Callable[[Checker, ast.Call], Expr]] = {
     "valid": _valid,
     "cat": _cat,
     "gather": _gather,
+    "cluster_sum": check_cluster_sum,
     "dot": _dot(turn_a=False, turn_b=False),
     "dot_t": _dot(turn_a=False, turn_b=True),
     "t_dot": _dot(turn_a=True, turn_b=False),

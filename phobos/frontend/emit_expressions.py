@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, VectorType, i32, i64
 from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 
-from phobos.dialects import collective, ctx, tile
+from phobos.dialects import cluster, collective, ctx, tile
 from phobos.frontend.emit_atomics import ATOMIC_EXPRESSIONS
 from phobos.frontend.emit_elementwise import arithmetic, comparison, conversion, prefix
 from phobos.frontend.emit_folds import FOLD_RULES
@@ -54,6 +54,7 @@ _FIELDS: dict[str, type[Operation]] = {
     "thread": ctx.ThreadOp,
     "warp": ctx.WarpOp,
     "lane": ctx.LaneOp,
+    "rank": cluster.RankOp,
 }
 _AXES = {axis.value: ctx.AxisAttr(axis) for axis in ctx.Axis}
 _MODES = {mode.value: collective.ShuffleModeAttr(mode) for mode in collective.ShuffleMode}

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     i32,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Region
 
@@ -39,6 +40,7 @@ from phobos.frontend.typed import (
     TensorParameter,
 )
 from phobos.frontend.types import Dim, ScalarType
+from phobos.ir.kernel import CLUSTER
 
 _INDEX = IndexType()
 _UNIT = UnitAttr()
@@ -152,6 +154,8 @@ def _settings(settings: KernelSettings) -> dict[str, Attribute]:
         )
     if settings.pipeline is not None:
         out["phobos.pipeline"] = IntegerAttr(settings.pipeline, i32)
+    if (settings.cluster or 1) > 1:
+        out[CLUSTER] = DenseArrayBase.from_list(i64, [settings.cluster or 1, 1, 1])
     if settings.tensorcore is not None:
         out["phobos.tensorcore"] = StringAttr(settings.tensorcore)
     return out

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from phobos.diagnostics import Location
-from phobos.dialects import tile
+from phobos.dialects import cluster, tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.gathering import GatherOp, ScatterOp, ViewOp
 from phobos.dialects.shaping import AxesAttr, IotaOp, ReshapeOp, TransposeOp, keeps_bits
@@ -20,6 +20,7 @@ from phobos.frontend.emitter import Emitter
 from phobos.frontend.operators import BinaryOp
 from phobos.frontend.typed import Expr, Literal, Memory
 from phobos.frontend.typed_tiles import (
+    ClusterSum,
     Concatenation,
     Contraction,
     GatherRead,
@@ -100,6 +101,11 @@ def _contraction(emitter: Emitter, expr: Contraction) -> SSAValue:
         n: UnitAttr() for n, operand in unsigned.items() if element_of(operand.type) is U8
     }
     return emitter.value(DotOp, (a, b, c), type_attr(expr.type), expr.place, properties)
+
+
+def _cluster_sum(emitter: Emitter, expr: ClusterSum) -> SSAValue:
+    value = emitter.expression(expr.value)
+    return emitter.value(cluster.SumOp, (value,), type_attr(expr.type), expr.place)
 
 
 # Gathering ---------------------------------------------------------------------------------------
@@ -227,6 +233,7 @@ TILE_RULES: dict[type[Expr], Callable[[Emitter, Any], SSAValue]] = {
     Concatenation: _concatenation,
     Iota: _iota,
     Contraction: _contraction,
+    ClusterSum: _cluster_sum,
     Valid: _valid,
     PaddedRead: _padded_read,
     GatherRead: _gather,

@@ -107,7 +107,10 @@ class Read(Expr):
 
 @record
 class ContextField(Expr):
-    """`ctx.name` or `ctx.name.axis`; only the fields that are no compile-time constants."""
+    """`ctx.name` or `ctx.name.axis`; only the fields that are no compile-time constants.
+
+    `rank` is that of `ctx.cluster`.
+    """
 
     name: str
     axis: str | None
@@ -449,6 +452,7 @@ class KernelSettings:
     grid: dict[str, str] = field(default_factory=dict)
     pipeline: int | None = None
     tensorcore: str | None = None
+    cluster: int | None = None
     flags: list[str] = field(default_factory=list)
 
 

@@ -89,6 +89,16 @@ class Contraction(Expr):
 
 
 @record
+class ClusterSum(Expr):
+    """The sum of the tiles of all CTAs of a cluster, of which each gets the part of its rank.
+
+    Axis 0 of `value` counts the parts; that of the result has extent 1.
+    """
+
+    value: Expr
+
+
+@record
 class Valid(Expr):
     """Which elements of the slice that begins at `starts` are inside the tensor."""
 

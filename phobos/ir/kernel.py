@@ -12,6 +12,7 @@ from xdsl.dialects import gpu
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
     MemRefType,
@@ -27,6 +28,8 @@ LAUNCH_BOUNDS = "phobos.launch_bounds"
 EXTENT_MULTIPLES = "phobos.extent_multiples"
 FAST_MATH = "phobos.fast_math"
 """The attribute of a kernel that asks for approximate functions, and sums of fewer bits."""
+CLUSTER = "phobos.cluster"
+"""The attribute of a kernel whose CTAs form clusters: how many along x, y and z."""
 DEFAULT_INDEX_BITS = 32
 DEFAULT_EXTENT_MULTIPLE = 4
 
@@ -51,6 +54,14 @@ def threads_of(kernel: gpu.FuncOp) -> int:
     """Threads of a CTA, all along x."""
     block_size = kernel.known_block_size
     return int(block_size.get_values()[0]) if block_size is not None else DEFAULT_THREADS
+
+
+def cluster_size_of(kernel: gpu.FuncOp) -> int:
+    """How many CTAs along x form a cluster; 1 if the kernel does not say."""
+    found = kernel.attributes.get(CLUSTER)
+    if not isinstance(found, DenseArrayBase):
+        return 1
+    return int(found.get_values()[0]) if len(found) else 1
 
 
 def launch_bound(kernel: gpu.FuncOp, name: str) -> int | None:

@@ -127,6 +127,12 @@ def offsets(layout: LinearLayout, shared: LinearLayout) -> LinearLayout:
     return compose(layout, pseudo_invert(shared))
 
 
+def as_part(layout: LinearLayout, whole: LinearLayout) -> LinearLayout:
+    """The layout of a part that begins at 0, in a tile of the extents of `whole`."""
+    bases = {name: layout.bases(name) for name in layout.in_names}
+    return LinearLayout.from_bases(bases, dict(whole.outputs))
+
+
 def shared_vector(layout: LinearLayout, shared: LinearLayout, element_bytes: int) -> int:
     """The widest vector, in elements, in which threads can access their registers.
 

@@ -39,6 +39,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from phobos.dialects import tile
+from phobos.dialects.cluster import SumOp
 from phobos.dialects.contraction import (
     OPERAND_FORMS,
     DotOp,
@@ -195,7 +196,7 @@ def _classes(kernel: gpu.FuncOp) -> tuple[list[_TileClass], dict[SSAValue, int]]
 def _equal_layouts(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     """Pairs of tiles that an op forces to have one layout."""
     match op:
-        case tile.BroadcastOp() | tile.ConvertLayoutOp() | ReduceOp():
+        case tile.BroadcastOp() | tile.ConvertLayoutOp() | ReduceOp() | SumOp():
             return
         case TransposeOp() | ReshapeOp() | scf.YieldOp() | scf.ConditionOp():
             return

@@ -7,8 +7,8 @@
     }                                   note: `ctx.lane` differs between lanes
 
 Precondition: structured control flow (scf). Postcondition: every collective and every tile
-op is reached by all threads that it needs. Ops whose results are uniform get no attribute.
-Cost: one walk, about 2 us an op.
+op is reached by all threads that it needs, and every sum over a cluster by all its CTAs. Ops whose
+results are uniform get no attribute. Cost: one walk, about 2 us an op.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from phobos.analysis.uniformity import (
     Uniformity,
     Variation,
     analyze,
+    analyze_cluster,
 )
 from phobos.diagnostics import MAX_ERRORS, Diagnostic, Note, PhobosError
-from phobos.dialects import collective, tile
+from phobos.dialects import cluster, collective, tile
 from phobos.dialects.atomics import GridBarrierOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
+from phobos.ir.kernel import cluster_size_of
 from phobos.ir.locations import location_of, location_of_value
 from phobos.record import Record, record
 
@@ -58,6 +60,7 @@ class InferUniformityPass(ModulePass):
                 continue
             result = analyze(kernel)
             errors.extend(violations(kernel, result))
+            errors.extend(_cluster_violations(kernel))
             if self.annotate:
                 annotate(kernel, result)
         if errors:
@@ -99,6 +102,31 @@ def _violations_of_ops(kernel: Operation, result: Uniformity) -> Iterator[Diagno
             yield from rule(op, result)
         elif any(isinstance(value.type, TensorType) for value in op.results):
             yield from _check_tile_op(op, result)
+
+
+def _cluster_violations(kernel: gpu.FuncOp) -> Iterator[Diagnostic]:
+    """The sums over a cluster that not all of its CTAs reach equally often."""
+    sums = [op for op in kernel.walk() if isinstance(op, cluster.SumOp)]
+    if not sums:
+        return
+    result = analyze_cluster(kernel, cluster_size_of(kernel))
+    for op in sums:
+        divergence = result.divergence(op)
+        if divergence is None:
+            continue
+        splitter = SPLITTERS[divergence.op.name]
+        head = Note(
+            f"this {splitter.name} splits the cluster: {splitter.reason} not the same in all its"
+            " CTAs",
+            location_of(divergence.op),
+        )
+        yield Diagnostic.error(
+            "`cluster_sum` needs all CTAs of the cluster, but only some may get here",
+            location_of(op),
+            notes=(head, *chain_notes(divergence.condition, result)),
+            help="decide by what all CTAs of a cluster agree on: parameters, extents and"
+            " `ctx.block.x / ctx.cluster.size`",
+        )
 
 
 def _check_barrier(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:

@@ -36,7 +36,7 @@ from xdsl.passes import ModulePass
 from phobos.analysis.ranges import Ranges
 from phobos.analysis.ranges import analyze as analyze_ranges
 from phobos.analysis.uniformity import Uniformity, analyze
-from phobos.dialects import collective, tile
+from phobos.dialects import cluster, collective, tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, GridBarrierOp
 from phobos.dialects.contraction import DotOp, operands_by_descriptor
 from phobos.dialects.fragments import FromFragmentsOp, ToFragmentsOp
@@ -221,6 +221,9 @@ def _accesses(op: Operation, threads: int) -> list[_Access]:
             return [_of_memory(op.ring, write=False, element=None)]
         case FillStageOp():
             return _filled_by(op)
+        case cluster.LoadOp():
+            # Of the own CTA's buffer too; when others have read it, the cluster tells itself.
+            return [_of_memory(op.mem, write=False, element=None)]
         case GatherOp():
             return [_of_memory(op.mem, write=False, element=None)]
         case ScatterOp():
@@ -275,8 +278,10 @@ class _Walker:
 
     def block(self, block: Block) -> None:
         for op in list(block.ops):
-            if isinstance(op, collective.BarrierOp | GridBarrierOp):
+            if isinstance(op, collective.BarrierOp | GridBarrierOp | cluster.BarrierOp):
                 self._pass(op)
+            elif isinstance(op, cluster.WaitOp):
+                self._leave(op.buffer)
             elif isinstance(op, AsyncWaitOp | NextStageOp):
                 self.pending.update(self.landing)
             elif isinstance(op, FillStageOp):
@@ -323,6 +328,11 @@ class _Walker:
         ):
             self.published[barrier] = None
         self.pending = set()
+
+    def _leave(self, buffer: SSAValue) -> None:
+        """All threads are through with a buffer, and none of its bytes was another's meanwhile."""
+        own = _of_memory(buffer, write=True, element=None)
+        self.pending = {access for access in self.pending if not access.conflicts(own)}
 
     def _branches(self, op: scf.IfOp) -> None:
         if any(

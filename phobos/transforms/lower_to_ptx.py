@@ -39,7 +39,12 @@ from phobos.ir.kernel import (
 from phobos.ir.locations import error_at
 from phobos.record import Record, record
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip, chip
-from phobos.targets.ptx.tensor_maps import map_parameters, set_tensor_maps
+from phobos.targets.ptx.tensor_maps import (
+    cluster_of,
+    map_parameters,
+    set_cluster,
+    set_tensor_maps,
+)
 from phobos.transforms.loop_stages import DYNAMIC
 from phobos.transforms.lowering.addresses import shared_symbol
 from phobos.transforms.lowering.registers import Kind, kind_of
@@ -100,6 +105,7 @@ _FAMILIES = (
     "math_instructions",
     "functions",
     "runs",
+    "clusters",
     "gathers",
     "scans",
     "unwritten",
@@ -178,6 +184,7 @@ def _entry(kernel: gpu.FuncOp, parameters: list[Parameter]) -> ptx.EntryOp:
         minnctapersm=launch_bound(kernel, "min_ctas"),
         maxnreg=launch_bound(kernel, "max_regs"),
     )
+    set_cluster(entry, cluster_of(kernel))
     entry.attributes[THREADS] = IntegerAttr(threads, i64)
     return entry
 

@@ -51,11 +51,10 @@ from phobos.ir.kernel import kernels, threads_of
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.layout import LinearLayout
 from phobos.layout.build import REGISTER
-from phobos.layout.shared import shared_vector
+from phobos.layout.shared import as_part, shared_vector
 from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, with_layout
 from phobos.transforms.loop_stages import lone_sum, stores_to_stage, zero_tile
-from phobos.transforms.lowering.shared_tiles import as_part
 
 _MATRICES = 4
 """What one `ldmatrix` loads at most, a word of each thread for each."""

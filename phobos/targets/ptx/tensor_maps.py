@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from phobos.dialects.ptx.attributes import Parameter
+from phobos.ir.kernel import CLUSTER
 from phobos.ir.locations import error_at
 from phobos.targets.ptx.contract import (
     MAP_ALIGNMENT,
@@ -39,7 +40,6 @@ from phobos.targets.ptx.contract import (
 )
 
 TENSOR_MAPS = "phobos.tensor_maps"
-CLUSTER = "phobos.cluster"
 
 
 def set_tensor_maps(kernel: Operation, maps: Sequence[TensorMap]) -> None:

@@ -27,6 +27,7 @@ from phobos.dialects.contraction import DotOp, Instruction
 from phobos.dialects.ptx import B32
 from phobos.layout import LinearLayout
 from phobos.layout.contraction import Contraction
+from phobos.layout.shared import as_part
 from phobos.transforms.assign_layouts import contraction_of
 from phobos.transforms.lowering.conversions import clean, widen_half
 from phobos.transforms.lowering.operands import (
@@ -38,7 +39,7 @@ from phobos.transforms.lowering.operands import (
     places,
 )
 from phobos.transforms.lowering.registers import Kind, Share
-from phobos.transforms.lowering.shared_tiles import as_part, offset_at
+from phobos.transforms.lowering.shared_tiles import offset_at
 from phobos.transforms.lowering.state import Lowering
 
 CODE_LIMIT = 1024

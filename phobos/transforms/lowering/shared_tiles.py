@@ -26,7 +26,7 @@ from phobos.layout.queries import (
     thread_layout,
     vector_bits,
 )
-from phobos.layout.shared import offsets
+from phobos.layout.shared import as_part, offsets
 from phobos.transforms.lowering.accesses import load, part_of, store
 from phobos.transforms.lowering.addresses import (
     Address,
@@ -49,6 +49,7 @@ class SharedAccess:
     ):
         self.low = low
         self.kind = kind
+        self.space = "shared"
         shared = tile.shared_layout_of(mem)
         self.offsets = offsets(layout, shared)
         self.width, _ = best_access(layout, shared, kind.bytes)
@@ -66,6 +67,14 @@ class SharedAccess:
         if self.thread is not None:
             other.thread = self.low.build.emit(ptx.XorOp, "b32", self.thread, by)
         other._moved_by_threads = self._moved_by_threads | bits
+        other._moved = {}
+        return other
+
+    def of_cta(self, rank: SSAValue) -> SharedAccess:
+        """The access to the same places in the CTA of a rank in the cluster."""
+        other = copy(self)
+        other.space = "shared::cluster"
+        other.base = self.low.build.emit(ptx.MapaOp, "shared::cluster.u32", self.base, rank)
         other._moved = {}
         return other
 
@@ -91,7 +100,7 @@ class SharedAccess:
         """The address of the element at an offset from the thread's own."""
         build, size = self.low.build, self.kind.bytes
         if self.thread is None:
-            return Address(self.base, self.start + offset * size, "shared")
+            return Address(self.base, self.start + offset * size, self.space)
         # Bits that the thread moves too (a swizzle) are XORed in, the others simply added.
         moved = offset & self._moved_by_threads
         if moved not in self._moved:
@@ -99,7 +108,7 @@ class SharedAccess:
             if moved:
                 thread = build.emit(ptx.XorOp, "b32", thread, moved)
             self._moved[moved] = build.emit(ptx.MadOp, "lo.s32", thread, size, self.base)
-        return Address(self._moved[moved], self.start + (offset - moved) * size, "shared")
+        return Address(self._moved[moved], self.start + (offset - moved) * size, self.space)
 
 
 class MatrixLoads:
@@ -174,12 +183,6 @@ def matrix_plan(layout: LinearLayout, shared: LinearLayout, kind: Kind) -> Matri
     return None
 
 
-def as_part(layout: LinearLayout, shared: LinearLayout) -> LinearLayout:
-    """The layout of a part of a buffer, in a tile of the buffer's extents."""
-    bases = {name: layout.bases(name) for name in layout.in_names}
-    return LinearLayout.from_bases(bases, dict(shared.outputs))
-
-
 def offset_at(at: Sequence[int], shared: LinearLayout) -> int:
     """The offset in a buffer of the element at a coordinate."""
     point = LinearLayout.from_bases({REGISTER: [tuple(at)]}, dict(shared.outputs))
@@ -210,8 +213,13 @@ def load_shared(
     if plan is not None:
         loads = MatrixLoads(low, mem, plan, kind, start)
         return Share(words=loads.fragment(0, layout.in_size(REGISTER) // plan.packed))
-    access = SharedAccess(low, mem, layout, kind, start)
-    result: list[SSAValue | None] = [None] * layout.in_size(REGISTER)
+    return load_parts(low, SharedAccess(low, mem, layout, kind, start))
+
+
+def load_parts(low: Lowering, access: SharedAccess) -> Share:
+    """All registers of an access, each vector by one instruction."""
+    kind = access.kind
+    result: list[SSAValue | None] = [None] * len(access.registers)
     done: dict[int, Sequence[SSAValue]] = {}
     for offset, members in access.groups():
         if offset not in done:

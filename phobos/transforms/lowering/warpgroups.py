@@ -22,6 +22,7 @@ from phobos.dialects.contraction import DotOp, Instruction
 from phobos.dialects.ptx import B32
 from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES, WgmmaShape
 from phobos.dialects.staging import AwaitProductsOp
+from phobos.ir.kernel import cluster_size_of
 from phobos.ir.locations import error_at
 from phobos.layout import LinearLayout
 from phobos.layout.build import REGISTER
@@ -50,6 +51,9 @@ _PLUS = 1
 """The literal of an operand that is not negated."""
 _ADDRESS_SHIFT = 4
 """Descriptors count addresses in units of 16 bytes."""
+_ADDRESS_BITS = 14
+"""Of an address in these units. Above them the chip puts a CTA's rank in its cluster, which must
+not get into the descriptor's next field."""
 _SUM = 2
 """The operand of a contraction that it adds to."""
 _FIRST = itemgetter(0)
@@ -85,7 +89,11 @@ class _Descriptors:
         address = access.address(0)
         emit = low.build.emit
         first = emit(ptx.AddOp, "s32", address.base, address.offset)
-        units = emit(ptx.ShrOp, "u32", first, _ADDRESS_SHIFT)
+        units = (
+            emit(ptx.BfeOp, "u32", first, _ADDRESS_SHIFT, _ADDRESS_BITS)
+            if cluster_size_of(low.kernel) > 1
+            else emit(ptx.ShrOp, "u32", first, _ADDRESS_SHIFT)
+        )
         self._first = emit(ptx.OrOp, "b32", units, described.low)
         self._high = low.build.imm(described.high, B32)
         self._made: dict[Place, SSAValue] = {}

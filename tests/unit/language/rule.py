@@ -55,6 +55,8 @@ class Rule:
     at: str
     assertions: bool = False
     """Whether the good program is built with assertions."""
+    chip: str | None = None
+    """The chip that it is built for, if not any will do."""
 
 
 def program(text: str) -> str:

@@ -31,8 +31,9 @@ def test_a_program_that_keeps_the_rule_runs(one: Rule) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", phobos.PhobosWarning)
         module = phobos.compile(
-            program(one.good), name="rule.ph", cache=False, assertions=one.assertions
-        )
+            program(one.good), name="rule.ph", chip=one.chip, cache=False,
+            assertions=one.assertions,
+        )  # fmt: skip
     (kernel,) = module.contract.kernels
     arguments: dict[str, Any] = {scalar.name: GIVEN[scalar.name] for scalar in kernel.scalars}
     for tensor in kernel.tensors:

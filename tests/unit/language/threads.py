@@ -9,9 +9,15 @@ from tests.unit.language.rule import LANE, THREAD, WARP, Rule, X, first
 PLACES = "Each thread for itself"
 COLLECTIVES = "Collectives and shuffles"
 MEMORY = "Updates by many threads"
+CLUSTERS = "Clusters"
 RUNS = "A thread's own run"
 UNIFORM = "How far a value differs"
 LOOKING = "Looking inside"
+
+CLUSTER_HEAD = """
+@cluster(2)
+kernel k(X: tensor<f32>[64], Y: tensor<f32>[64]) {
+"""
 
 RULES = (
     Rule(
@@ -173,6 +179,39 @@ kernel k(S: tensor<i32>[4], Y: tensor<f32>[64]) {
         "store_release(Y, 1)",
         "`store_release` of `Y` takes 1 subscript and 1 value behind its name, not 1 argument",
         "store_release(Y, 1)",
+    ),
+    Rule(
+        CLUSTERS,
+        "the CTAs of a cluster have ranks",
+        CLUSTER_HEAD + "let first = ctx.block.x / ctx.cluster.size * 64 + ctx.cluster.rank * 32\n"
+        "Y[first :+ 32] = f32(10 * ctx.cluster.size + ctx.cluster.rank)\n}",
+        20 + WARP,
+        "Y[0] = f32(ctx.cluster.rank)",
+        "`ctx.cluster.rank` is about a cluster, and the CTAs of this kernel form none",
+        "ctx.cluster.rank",
+        chip="sm_90",
+    ),
+    Rule(
+        CLUSTERS,
+        "each CTA gets its part of a sum, of as many rows as the others",
+        CLUSTER_HEAD + "let own = ctx.block.x / ctx.cluster.size * 64 + ctx.cluster.rank * 32\n"
+        "Y[own :+ 32] = cluster_sum(X[:] + f32(ctx.cluster.rank))\n}",
+        2 * X + 1,
+        CLUSTER_HEAD + "Y[0 :+ 31] = cluster_sum(X[0 :+ 31])\n}",
+        "`cluster_sum` gives each of 2 CTAs as many rows, but tile<f32>[31] has 31",
+        "cluster_sum(X[0 :+ 31])",
+        chip="sm_90",
+    ),
+    Rule(
+        CLUSTERS,
+        "all CTAs of the cluster get to it",
+        CLUSTER_HEAD + "let number = ctx.block.x / ctx.cluster.size\n"
+        "if number < 1 { Y[number * 64 + ctx.cluster.rank * 32 :+ 32] = cluster_sum(X[:]) }\n}",
+        2 * X,
+        CLUSTER_HEAD + "if ctx.block.x < 1 { Y[0 :+ 32] = cluster_sum(X[:]) }\n}",
+        "`cluster_sum` needs all CTAs of the cluster, but only some may get here",
+        "cluster_sum(X[:])",
+        chip="sm_90",
     ),
     Rule(
         RUNS,

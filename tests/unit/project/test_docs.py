@@ -45,7 +45,8 @@ def test_page(page: Path, workspace: Path) -> None:
         match block.kind:
             case "ph":
                 names["source"] = block.text
-                assert phobos.compile(block.text, chip="sm_80").ptx, place
+                chip = "sm_90" if "@cluster" in block.text else "sm_80"
+                assert phobos.compile(block.text, chip=chip).ptx, place
             case "ph error":
                 check_refused(block, following, place)
             case "mlir":
