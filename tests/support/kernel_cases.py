@@ -153,6 +153,7 @@ GEMMS = (
 BATCHED = _like_gemm("gemm_batched_fp16")
 GROUPED = _like_gemm("gemm_grouped_fp16", grouped_products)
 SPLITK = _like_gemm("gemm_splitk_fp16", scratch=("W", "state"))
+SPLITK_CLUSTER = replace(_gemm("gemm_splitk_cluster_fp16", "f16"), kernel="gemm_splitk")
 STREAMK = _like_gemm("gemm_streamk_fp16", scratch=("W", "state"))
 
 
@@ -204,6 +205,6 @@ ATTENTION = {
 place of numbers around 1, and 32 of f32, where the sums' own rounding counts."""
 
 ALL_FILES = {
-    *(one.file for one in (*GEMMS, BATCHED, GROUPED, SPLITK, STREAMK)),
+    *(one.file for one in (*GEMMS, BATCHED, GROUPED, SPLITK, SPLITK_CLUSTER, STREAMK)),
     *ATTENTION,
 }

@@ -13,6 +13,7 @@ from tests.support.kernel_cases import (
     GEMMS,
     GROUPED,
     SPLITK,
+    SPLITK_CLUSTER,
     STREAMK,
     Shipped,
     fill_grouped,
@@ -80,6 +81,18 @@ def test_split_k(chip: str, ctas: int, splits: int) -> None:
     for m, n, k in ((33, 40, 100), (1, 7, 33)):
         dims = {"M": m, "N": n, "K": k}
         SPLITK.run(module, dims, Checked(), grid=(ctas, 1, 1), beta=splits % 2)
+
+
+@pytest.mark.parametrize(
+    ("chip", "splits"), [("sm_75", 1), ("sm_90", 2), ("sm_90", 4), ("sm_90a", 8), ("sm_120", 4)]
+)
+def test_split_k_by_clusters(chip: str, splits: int) -> None:
+    """Several clusters, and one; parts that K leaves empty."""
+    rows = 64 if chip == "sm_90a" else 32
+    threads = {"THREADS": 128} if chip == "sm_90a" else {}
+    module = SPLITK_CLUSTER.load(chip, {**TILES, **threads, "TILE_M": rows, "SPLITS": splits})
+    for m, n, k in ((33, 40, 100), (1, 7, 33)):
+        SPLITK_CLUSTER.run(module, {"M": m, "N": n, "K": k}, Checked(), beta=splits % 4)
 
 
 @pytest.mark.parametrize(
