@@ -35,7 +35,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import cluster, tile
-from phobos.dialects.elementwise import elementwise_class
 from phobos.ir.kernel import cluster_size_of, kernels
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import insert_before
@@ -115,13 +114,12 @@ def _layout(value: SSAValue, op: Operation) -> LinearLayout:
 
 def _sums(loads: list[cluster.LoadOp], type_: TensorType) -> Iterator[Operation]:
     """The additions of the parts, in their order."""
-    kind = arith.AddiOp if isinstance(type_.element_type, IntegerType) else arith.AddfOp
-    total = loads[0].result
+    is_integer = isinstance(type_.element_type, IntegerType)
+    total: SSAValue = loads[0].result
     for load in loads[1:]:
-        operands = (total, load.result)
-        made = elementwise_class(kind, type_)(*operands)
-        yield made
-        total = made.results[0]
+        add = (arith.AddiOp if is_integer else arith.AddfOp)(total, load.result)
+        yield add
+        total = add.result
 
 
 def _next_meeting(op: Operation) -> Operation:
