@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from tools.bench.products import HALF_SHAPES, THIN, mm, product_case
+from tools.bench.case import Choices
+from tools.bench.products import HALF_SHAPES, THIN, mm, product_case, tiles
 
-NAMES: tuple[str, ...] = ("TILE_M", "TILE_N", "TILE_K", "THREADS", "SPLITS")
-SEARCH = tuple(
-    dict(zip(NAMES, choice, strict=True))
-    for choice in (
-        (128, 128, 64, 256, 4),
-        (128, 256, 64, 256, 8),
-        (64, 128, 64, 128, 4),
-        (128, 64, 64, 128, 2),
-        (64, 64, 64, 128, 4),
-    )
+SEARCH: tuple[Choices, ...] = (
+    *({**one, "SPLITS": 2} for one in tiles((64, 64, 64, 128), (64, 128, 64, 128))),
+    *({**one, "SPLITS": 4} for one in tiles((128, 128, 64, 256), (64, 128, 64, 128))),
+    *({**one, "SPLITS": 8} for one in tiles((128, 256, 64, 256))),
 )
 
 CASE = product_case(
