@@ -136,16 +136,32 @@ def emulate(
         profile=profile,
         output=output or sys.stdout.write,
     )
-    module = _parsed(ptx, name)
+    loaded = _loaded(ptx, name)
     geometry = Geometry(_dim3(grid, "grid"), _dim3(block, "block"))
     wanted = None if cluster is None else _dim3(cluster, "cluster")
-    Launch(module, entry, geometry, wanted, shared, options).run(args)
+    Launch(loaded, entry, geometry, wanted, shared, options).run(args)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A parsed module, and its kernels as far as they were decoded.
+
+    `programs` has what was decoded by all that decoding depends on: the kernel, the checks, and
+    where its variables lie.
+    """
+
+    module: Module
+    programs: dict[object, tuple[Environment, Program]] = field(default_factory=dict)
+
+
+_MOST_PROGRAMS = 4
+"""Programs of a module that are kept: decoding takes longer than most runs in tests."""
 
 
 @lru_cache(maxsize=16)
-def _parsed(ptx: str, name: str) -> Module:
-    """The parsed module; a kernel is often launched more than once."""
-    return parse_ptx(ptx, name)
+def _loaded(ptx: str, name: str) -> Loaded:
+    """The module; a kernel is often launched more than once."""
+    return Loaded(parse_ptx(ptx, name))
 
 
 def _checked(checks: Iterable[str]) -> frozenset[str]:
@@ -185,14 +201,15 @@ class Launch:
 
     def __init__(
         self,
-        module: Module,
+        loaded: Loaded,
         entry: str,
         geometry: Geometry,
         cluster: Dim3 | None,
         shared: int,
         options: Options,
     ) -> None:
-        self.module = module
+        self.module = module = loaded.module
+        self._programs = loaded.programs
         self.options = options
         self.function = _entry(module, entry)
         self._check_version()
@@ -267,17 +284,8 @@ class Launch:
             self.function, self.layout, buffers, args, self.options.uninitialised
         )
         initialise_variables(self.layout, buffers, self.module)
-        environment = Environment(
-            self.module,
-            self.function.name,
-            self.layout,
-            self.options.checks,
-            self.options.sources,
-            Requirements(self.module.chip, self.module.version),
-            watched=WatchedRegisters(is_on="async" in self.options.checks),
-        )
-        program = build_program(environment, self._functions)
-        monitor = self._monitor(environment)
+        program = self._program()
+        monitor = self._monitor(program)
         with np.errstate(all="ignore"):
             started = 0
             for ctas in self._waves():
@@ -285,15 +293,37 @@ class Launch:
                 self._run_wave(program, buffers, ctas, started, monitor)
         arguments.write_back(buffers)
 
-    def _monitor(self, environment: Environment) -> Monitor | None:
+    def _program(self) -> Program:
+        """The kernel, decoded for where its variables lie now, or as it was before."""
+        key = (self.function.name, self.options.checks, self.layout.key())
+        environment, program = self._programs.get(key, (None, None))
+        if environment is None or program is None:
+            environment = Environment(
+                self.module,
+                self.function.name,
+                self.layout,
+                self.options.checks,
+                self.options.sources,
+                Requirements(self.module.chip, self.module.version),
+                watched=WatchedRegisters(is_on="async" in self.options.checks),
+            )
+            program = build_program(environment, self._functions)
+            if len(self._programs) >= _MOST_PROGRAMS:
+                self._programs.clear()
+            self._programs[key] = environment, program
+        # The one thing of a launch that decoded instructions ask for, where they report.
+        environment.sources = self.options.sources
+        return program
+
+    def _monitor(self, program: Program) -> Monitor | None:
         monitors: list[Monitor] = []
         if "race" in self.options.checks:
             kind = RaceMonitor
             if any(_is_asynchronous(i) for function in self._functions for i in function.body):
                 kind = BulkRaceMonitor
-            elif environment.watched.has_products:
+            elif program.watched.has_products:
                 kind = ProductRaceMonitor
-            monitors.append(kind(self.geometry, environment.smallest_access))
+            monitors.append(kind(self.geometry, program.smallest_access))
         if self.options.profile is not None:
             monitors.append(self.options.profile)
         if len(monitors) > 1:

@@ -73,12 +73,14 @@ def reachable_functions(module: Module, entry: Function) -> list[Function]:
 class Program:
     """The blocks of a kernel and the functions it calls, and the widths of their registers.
 
-    `watched` are the registers that products of warpgroups hold.
+    `watched` are the registers that products of warpgroups hold, `smallest_access` the bytes of
+    the narrowest access to memory.
     """
 
     blocks: Sequence[Block]
     register_bits: list[int]
     watched: WatchedRegisters
+    smallest_access: int
 
 
 class _FunctionPlan:
@@ -145,7 +147,7 @@ def build_program(environment: Environment, functions: Sequence[Function]) -> Pr
     blocks: list[Block] = []
     for plan in plans:
         blocks += _FunctionBuilder(environment, plan, starts).build()
-    return Program(blocks, register_bits, environment.watched)
+    return Program(blocks, register_bits, environment.watched, environment.smallest_access)
 
 
 def _bits(type_name: str) -> int:

@@ -27,8 +27,14 @@ by_width = pytest.mark.parametrize("index_bits", [32, 64])
 
 @cache
 def compiled(example: Example, chip: str, index_bits: int) -> Module:
+    """With source lines, as the emulator wants them: a launch need not compile again."""
     return phobos.compile(
-        example.path.read_text(), chip=chip, index_bits=index_bits, name=example.file, cache=False
+        example.path.read_text(),
+        chip=chip,
+        index_bits=index_bits,
+        line_info=True,
+        name=example.file,
+        cache=False,
     )
 
 

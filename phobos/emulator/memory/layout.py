@@ -109,6 +109,16 @@ class Layout:
         """Shared memory of a CTA as a launch counts it, without guard gaps."""
         return self.static_shared + self.dynamic_shared
 
+    def key(self) -> object:
+        """All addresses of a kernel that differ from launch to launch, for comparison."""
+        ranges = ((space, *spans) for space, spans in sorted(self.special_ranges.items()))
+        return (
+            self.dynamic_shared,
+            self.parameter_block,
+            *sorted(self.global_addresses.items()),
+            *ranges,
+        )
+
     def lay_out_parameters(self, entry: Function) -> int:
         """Offsets of the entry's parameters in its parameter block; returns the block's size."""
         offset = 0

@@ -58,7 +58,7 @@ def compiled(
             name="test.ph",
             cache=False,
             line_info=extents is not None,
-            tensor_maps=extents is not None,
+            tensor_maps=None if extents is None else True,
             **variant,
         )
 
