@@ -54,6 +54,10 @@ Reader: TypeAlias = Callable[[Wave, Selection], Value]
 Writer: TypeAlias = Callable[[Wave, Selection, Value], None]
 
 
+_FITTING: dict[tuple[str, str], Callable[[Value], Value] | None] = {}
+"""How a register of a type becomes values of another, for the pairs that were asked for."""
+
+
 @dataclass
 class Environment:
     """What decoding needs to know beside the instruction: the module and where things lie.
@@ -238,8 +242,10 @@ class Operands:
         self, register: Register, wanted: ScalarType, *, undefined_ok: bool = False
     ) -> Reader:
         slot = self.slot(register)
-        held = self.register_type(register)
-        fit = self._fitting(register, held, wanted)
+        key = (register.type, wanted.name)
+        if key not in _FITTING:
+            _FITTING[key] = self._fitting(register, self.register_type(register), wanted)
+        fit = _FITTING[key]
         check = self._check_undefined and not undefined_ok
 
         def read(wave: Wave, sel: Selection) -> Value:

@@ -47,8 +47,11 @@ def test_every_example_is_tried() -> None:
 @by_chip
 @by_example
 def test_ptxas_takes_it_without_a_warning(example: Example, chip: str, index_bits: int) -> None:
-    module = compiled(example, chip, index_bits)
-    assert assemble(module.ptx, chip).warnings == ()
+    """And finds registers for all that a thread holds, as tests/unit/test_spills.py asks, too."""
+    assembled = assemble(compiled(example, chip, index_bits).ptx, chip, ("-v",))
+    assert assembled.warnings == ()
+    assert re.findall(r"(\d+) bytes spill stores", assembled.log) == ["0"]
+    assert assembled.spills == {}
 
 
 @needs_ptxas

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Rows = npt.NDArray[np.intp]
 Warps = npt.NDArray[np.intp]
+_NO_ROWS: Rows = np.array([], dtype=np.intp)
 
 
 def registers_in(operands: Iterable[Operand], *, addresses: bool = True) -> Iterable[Register]:
@@ -111,8 +112,9 @@ class WatchedRegisters:
 
     def _used_rows(self, ops: Operands) -> Rows:
         """The registers to look at where an instruction runs."""
-        watches = self.is_on and self.has_products
-        return self.rows_of(ops, ops.instruction.operands if watches else ())
+        if not (self.is_on and self.has_products):
+            return _NO_ROWS
+        return self.rows_of(ops, ops.instruction.operands)
 
     def note_site(self, ops: Operands) -> int:
         """The number of an instruction, from 1."""
