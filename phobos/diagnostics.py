@@ -81,6 +81,11 @@ class Note(Value):
     location: Location | None = None
 
 
+WARNING_GROUPS = ("fallback", "masked-fold", "unwritten")
+"""The groups of warnings: what is slower than it could be; a fold that sees the zeros past the end
+of a tensor; elements that are read and never written."""
+
+
 @record
 class Diagnostic(Value):
     """One thing to tell the user.

@@ -51,9 +51,8 @@ class PhFrontend(Frontend):
         from phobos.frontend import FrontendOptions, to_ir
 
         sources.add(name, text)
-        settings = (self.set,) if isinstance(self.set, str) else self.set
         options = FrontendOptions(
-            constants=dict(map(_parse_setting, settings)),
+            constants=self.constants(),
             kernel=self.kernel,
             index_bits=self.index_bits,
             sources=sources,
@@ -62,6 +61,16 @@ class PhFrontend(Frontend):
         if self.extent_multiple != DEFAULT_EXTENT_MULTIPLE:
             module.attributes[EXTENT_MULTIPLE] = IntegerAttr(self._checked_multiple(), i32)
         return module
+
+    def check(self) -> None:
+        """Raise PhobosError for options that no program makes right."""
+        self.constants()
+        self._checked_multiple()
+
+    def constants(self) -> dict[str, int | float]:
+        """The overrides of `@autotune` constants; PhobosError if one is written wrong."""
+        settings = (self.set,) if isinstance(self.set, str) else self.set
+        return dict(map(_parse_setting, settings))
 
     def _checked_multiple(self) -> int:
         if self.extent_multiple < 1:

@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import phobos
-from phobos.cli.tool import ALL_GROUPS, STANDARD, Reporter, leave, named_number, read_text
+from phobos.cli.tool import (
+    ALL_GROUPS,
+    STANDARD,
+    Reporter,
+    fatal_group,
+    hidden_group,
+    leave,
+    named_number,
+    of_command_line,
+    read_text,
+)
+from phobos.diagnostics import WARNING_GROUPS
 from phobos.driver.levels import CACHED_LEVELS, EXPLAINED_LEVELS, Level
 from phobos.driver.options import EXTENT_MULTIPLES, INDEX_WIDTHS
 
@@ -73,11 +84,12 @@ def make_parser() -> argparse.ArgumentParser:
     add("--timing", action="store_true", help="print what each step took, to stderr")
     add("--verify-each", action="store_true", help="verify the module after every pass")
     add(
-        "-W", dest="hidden", action="append", default=[], type=_hidden_group, metavar="no-GROUP",
-        help="do not show the warnings of a group, which each names in [ ]; may be repeated",
+        "-W", dest="hidden", action="append", default=[], type=hidden_group, metavar="no-GROUP",
+        help=f"do not show the warnings of a group ({', '.join(WARNING_GROUPS)}), which each names"
+        " in [ ]; may be repeated",
     )  # fmt: skip
     add(
-        "--werror", action="append", default=[], metavar="GROUP",
+        "--werror", action="append", default=[], type=fatal_group, metavar="GROUP",
         help=f"make the warnings of a group errors, or `{ALL_GROUPS}`; may be repeated",
     )  # fmt: skip
     add("--diagnostics", choices=("text", "json"), default="text", help="the form of diagnostics")
@@ -146,18 +158,19 @@ def _options(given: argparse.Namespace) -> CompileOptions:
     from phobos.driver.options import make_options
 
     multiples = dict(given.multiples)
-    return make_options(
-        chip=given.chip,
-        constants=dict(given.constants),
-        kernel=given.kernel,
-        index_bits=given.index_bits,
-        extent_multiple=multiples.pop(None, 4),
-        extent_multiples=multiples,
-        check_bounds=given.check_bounds,
-        assertions=given.assertions,
-        line_info=given.line_info,
-        tensor_maps=given.tensor_maps,
-    )
+    with of_command_line():
+        return make_options(
+            chip=given.chip,
+            constants=dict(given.constants),
+            kernel=given.kernel,
+            index_bits=given.index_bits,
+            extent_multiple=multiples.pop(None, 4),
+            extent_multiples=multiples,
+            check_bounds=given.check_bounds,
+            assertions=given.assertions,
+            line_info=given.line_info,
+            tensor_maps=given.tensor_maps,
+        )
 
 
 def _explain(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
@@ -186,12 +199,6 @@ def _explain(given: argparse.Namespace, options: CompileOptions, reporter: Repor
         print(explanation_text(compilation.explanation), end="")
     if given.timing:
         print(compilation.timing_table(), file=sys.stderr)
-
-
-def _hidden_group(text: str) -> str:
-    if not text.startswith("no-"):
-        raise argparse.ArgumentTypeError(f"expected no-GROUP, got {text}")
-    return text.removeprefix("no-")
 
 
 def _compile(given: argparse.Namespace, options: CompileOptions, reporter: Reporter) -> None:
@@ -230,7 +237,8 @@ def _passes(text: str) -> tuple[ModulePass, ...]:
 
     from phobos.cli.pass_list import parse_passes
 
-    return parse_passes(text, Universe.get_multiverse().all_passes)
+    with of_command_line():
+        return parse_passes(text, Universe.get_multiverse().all_passes)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain  # noqa: TID251
 
 from phobos.cli.pass_list import from_spec, full_name, parse_passes
-from phobos.cli.tool import Reporter
+from phobos.cli.tool import CommandLineError, Reporter, of_command_line
 from phobos.diagnostics import PhobosError, SourceMap, did_you_mean, listening, render_all
 from phobos.faults import diagnose, verify_located
 from phobos.plugin import PhFrontend
@@ -92,7 +92,7 @@ class PhobosOptMain(xDSLOptMain):
         language = parse_spec(self.args.frontend).name if self.args.frontend else suffix
         if language not in self.available_frontends:
             known = ", ".join(f".{name}" for name in sorted(self.available_frontends))
-            raise PhobosError.at(
+            raise CommandLineError.at(
                 None,
                 f"cannot tell from its name what `{path}` is written in",
                 help=f"known endings are {known}; -f NAME names the language",
@@ -127,18 +127,21 @@ class PhobosOptMain(xDSLOptMain):
             return super().parse_chunk(chunk, file_extension, start_offset)
         # Empty lines in front keep the line numbers of a later piece right.
         text = "\n" * start_offset + chunk.read().decode()
-        frontend = from_spec(PhFrontend, spec, "front end")
+        with of_command_line():
+            frontend = from_spec(PhFrontend, spec, "front end")
+            frontend.check()
         return frontend.translate(text, self.get_input_name(), self.sources)
 
     # Passes --------------------------------------------------------------------------------------
 
     def setup_pipeline(self) -> None:
         """Make the passes of `-p`, with checks, printing and timing around each."""
-        passes = parse_passes(self.args.passes, self.available_passes)
+        with of_command_line():
+            passes = parse_passes(self.args.passes, self.available_passes)
         names = {one.name for one in passes}
         self.shown = {full_name(name, self.available_passes) for name in self.args.print_after}
         for name in sorted(self.shown - names):
-            raise PhobosError.at(
+            raise CommandLineError.at(
                 None,
                 f"--print-after: pass `{name}` is not run",
                 help=did_you_mean(name, names),
@@ -152,7 +155,8 @@ class PhobosOptMain(xDSLOptMain):
         entry = self.available_targets[spec.name]
         if not signature(entry).parameters:  # else it is one of xDSL's that takes no options
             factory = cast(Callable[[], type[Target]], entry)
-            from_spec(factory(), spec, "target")
+            with of_command_line():
+                from_spec(factory(), spec, "target")
 
     def between_passes(
         self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
@@ -211,7 +215,7 @@ class PhobosOptMain(xDSLOptMain):
                 if is_wanted:
                     results.append(text + "\n")
                 else:
-                    self.exit_code = 1
+                    self.exit_code = 2 if isinstance(fault, CommandLineError) else 1
                     print(text, file=sys.stderr)
         if self.exit_code == 0:
             self.write("// -----\n".join(results))
@@ -286,7 +290,7 @@ def main(args: Sequence[str] | None = None) -> int:
             tool = PhobosOptMain(args)
             tool.run()
         except ArgSpecParseError as fault:  # not an Exception, so that nobody else would catch it
-            raise diagnose(fault) from None
+            raise CommandLineError(diagnose(fault).diagnostics) from None
         exit_code = tool.exit_code
 
     checked_construction = Attribute.__post_init__

@@ -19,6 +19,7 @@ from xdsl.utils.hints import type_repr
 from phobos.diagnostics import PhobosError, did_you_mean
 from phobos.faults import diagnose
 from phobos.pipeline import DEFAULT_PIPELINE
+from phobos.targets.ptx.chips import chip
 
 DEFAULT = "default"
 """The word that stands for the passes of `phobos-compile`."""
@@ -64,7 +65,10 @@ def _make(spec: ArgSpec, available: PassFactories) -> ModulePass:
             help=did_you_mean(spec.name, (*available, DEFAULT)),
         )
     kind = available[name]()
-    return from_spec(kind, ArgSpec(name, _with_flags(kind, spec)), "pass")
+    made = from_spec(kind, ArgSpec(name, _with_flags(kind, spec)), "pass")
+    if name.startswith(_PREFIX) and "chip" in spec.parameters:
+        chip(getattr(made, "chip", ""))  # said here, before any pass runs, if there is none
+    return made
 
 
 def from_spec(kind: type[Convertible], spec: ArgSpec, what: str) -> Convertible:

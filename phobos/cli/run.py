@@ -12,9 +12,10 @@ import phobos
 from phobos.cli.tool import (
     Reporter,
     grid,
-    named_integer,
+    named_extent,
     named_number,
     named_path,
+    of_command_line,
     read_text,
 )
 
@@ -41,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("file", metavar="FILE", help="a .ph program (- reads standard input) or a .ptx file")
     add("--kernel", metavar="NAME", help="the kernel, if the file has several")
-    _add_repeated(parser, "--dim", "dims", named_integer, "NAME=N", "an extent, as in N=10000")
+    _add_repeated(parser, "--dim", "dims", named_extent, "NAME=N", "an extent, as in N=10000")
     _add_repeated(parser, "--set", "constants", named_number, "NAME=VALUE", "an @autotune constant")
     _add_repeated(parser, "--arg", "scalars", named_number, "NAME=VALUE", "a scalar argument")
     _add_repeated(parser, "--load", "loads", named_path, "NAME=FILE", "a tensor from a .npy file")
@@ -136,6 +137,11 @@ def _emulates(given: argparse.Namespace) -> bool:
 
 
 def _run(given: argparse.Namespace) -> None:
+    if given.check is not None:
+        from phobos.emulator import known_checks
+
+        with of_command_line():
+            known_checks(given.check)
     module = _module(given)
     from phobos.runtime.schedules import Emulation
     from phobos.runtime.trial import Trial, run_trial
@@ -172,12 +178,13 @@ def _module(given: argparse.Namespace) -> Module:
     from phobos.driver.options import make_options
 
     text, name = read_text(given.file)
-    options = make_options(
-        chip=given.chip,
-        constants=dict(given.constants),
-        kernel=given.kernel,
-        assertions=given.assertions,
-    )
+    with of_command_line():
+        options = make_options(
+            chip=given.chip,
+            constants=dict(given.constants),
+            kernel=given.kernel,
+            assertions=given.assertions,
+        )
     return compile_module(text, name, options, tensor_maps=False if given.no_tensor_maps else None)
 
 

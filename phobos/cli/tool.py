@@ -9,12 +9,14 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from phobos.diagnostics import (
+    WARNING_GROUPS,
     Diagnostic,
     Listener,
     PhobosError,
@@ -30,6 +32,21 @@ STANDARD = "-"
 STDIN_NAME = "<stdin>"
 ALL_GROUPS = "all"
 """The group that all warnings belong to."""
+
+
+class CommandLineError(PhobosError):
+    """Something on the command line that no program could make right."""
+
+
+@contextmanager
+def of_command_line() -> Iterator[None]:
+    """What is wrong in here is the command line, whatever the program."""
+    try:
+        yield
+    except CommandLineError:
+        raise
+    except PhobosError as error:
+        raise CommandLineError(error.diagnostics, error.sources) from error
 
 
 class Reporter:
@@ -74,7 +91,7 @@ class Reporter:
             return 1
         except PhobosError as error:
             self._fail(error, error)
-            return 1
+            return 2 if isinstance(error, CommandLineError) else 1
         except KeyboardInterrupt:
             return 130
         except Exception as fault:
@@ -139,6 +156,34 @@ def named_integer(text: str) -> tuple[str, int]:
         return name, _integer(value)
     except ValueError:
         raise argparse.ArgumentTypeError(f"`{value}` is not an integer, in {text!r}") from None
+
+
+def named_extent(text: str) -> tuple[str, int]:
+    """`NAME=INTEGER`, not negative."""
+    name, extent = named_integer(text)
+    if extent < 0:
+        raise argparse.ArgumentTypeError(f"an extent cannot be negative: {text!r}")
+    return name, extent
+
+
+def hidden_group(text: str) -> str:
+    """`no-GROUP`, of the warnings."""
+    if not text.startswith("no-"):
+        raise argparse.ArgumentTypeError(f"expected no-GROUP, got {text}")
+    return _group(text.removeprefix("no-"), WARNING_GROUPS)
+
+
+def fatal_group(text: str) -> str:
+    """A group of warnings, or all."""
+    return _group(text, (*WARNING_GROUPS, ALL_GROUPS))
+
+
+def _group(name: str, known: Collection[str]) -> str:
+    if name not in known:
+        raise argparse.ArgumentTypeError(
+            f"there is no group of warnings `{name}`; there are {', '.join(known)}"
+        )
+    return name
 
 
 def named_path(text: str) -> tuple[str, Path]:

@@ -4,7 +4,7 @@ phobos.emulator.emulate(ptx, "saxpy", grid=4, block=256, args=[x, y, out, np.flo
 """
 
 from phobos.emulator.errors import EmulatorError, Finding, FindingKind
-from phobos.emulator.launch import CHECKS, DEFAULT_CHECKS, emulate
+from phobos.emulator.launch import CHECKS, DEFAULT_CHECKS, emulate, known_checks
 from phobos.emulator.profiling import LineCounts, Profile, profile_table
 from phobos.emulator.tensor_map import (
     TensorMap,
@@ -26,5 +26,6 @@ __all__ = [
     "decode_tensor_map",
     "emulate",
     "encode_tensor_map",
+    "known_checks",
     "profile_table",
 ]

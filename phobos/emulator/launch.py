@@ -127,7 +127,7 @@ def emulate(
         PhobosError: The PTX, the launch or an argument is wrong; no array was changed.
     """
     options = Options(
-        checks=_checked(checks),
+        checks=known_checks(checks),
         seed=seed,
         resident=resident,
         uninitialised=frozenset(uninitialised),
@@ -164,7 +164,8 @@ def _loaded(ptx: str, name: str) -> Loaded:
     return Loaded(parse_ptx(ptx, name))
 
 
-def _checked(checks: Iterable[str]) -> frozenset[str]:
+def known_checks(checks: str | Iterable[str]) -> frozenset[str]:
+    """The checks of some names, `all` among them; PhobosError if there is none of a name."""
     found = frozenset([checks] if isinstance(checks, str) else checks)
     if "all" in found:
         found = (found - {"all"}) | (CHECKS - _OPTIONAL)

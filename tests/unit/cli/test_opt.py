@@ -36,12 +36,12 @@ def opt(*arguments: str, data: str = "") -> Outcome:
     return call_tool("phobos-opt", arguments, data.encode())
 
 
-def failure(*arguments: str, data: str | bytes = "") -> str:
+def failure(*arguments: str, data: str | bytes = "", code: int = 1) -> str:
     """The message of a run that must fail as a user's mistake does."""
     raw = data if isinstance(data, bytes) else data.encode()
     outcome = call_tool("phobos-opt", arguments, raw)
     text = outcome.stderr.decode()
-    assert outcome.code == 1, text
+    assert outcome.code == code, text
     assert outcome.stdout == b""
     assert "Traceback" not in text
     assert "internal error" not in text
@@ -120,7 +120,7 @@ def test_diagnostics_options_do_not_cover_each_other() -> None:
     ],
 )
 def test_wrong_pass_lists(source: str, passes: str, expected: str) -> None:
-    assert expected in failure(source, "-p", passes)
+    assert expected in failure(source, "-p", passes, code=2)
 
 
 def test_a_flag_option_needs_no_value() -> None:
@@ -131,13 +131,22 @@ def test_a_flag_option_needs_no_value() -> None:
     ("arguments", "expected"),
     [
         (["missing.mlir"], "cannot open `missing.mlir`: No such file or directory"),
+        ([".", "-f", "mlir"], "cannot open `.`: Is a directory"),
+        (["-", "-o", "/missing/result.mlir"], "cannot open `/missing/result.mlir`"),
+        (["-", "-t", "ptx"], "error: "),
+    ],
+)
+def test_wrong_files(arguments: list[str], expected: str) -> None:
+    assert expected in failure(*arguments, data=ADD_ZERO)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
         (["kernel.txt"], "cannot tell from its name what `kernel.txt` is written in"),
         (["kernel"], "cannot tell from its name"),
-        ([".", "-f", "mlir"], "cannot open `.`: Is a directory"),
         (["-", "-t", "mlir{"], "cannot read the list of passes"),
-        (["-", "-o", "/missing/result.mlir"], "cannot open `/missing/result.mlir`"),
         (["-", "-p", "cse", "--print-after", "csee"], "did you mean `cse`?"),
-        (["-", "-t", "ptx"], "error: "),
         (["-", "-t", "ptx{lines=true}"], "wrong options for target `ptx`"),
         (["-", "-f", "ph{chip=sm_80}"], "wrong options for front end `ph`"),
         (["-", "-f", "ph{extent-multiple=0}"], "error: "),
@@ -145,7 +154,7 @@ def test_a_flag_option_needs_no_value() -> None:
     ],
 )
 def test_wrong_arguments(arguments: list[str], expected: str) -> None:
-    assert expected in failure(*arguments, data=ADD_ZERO)
+    assert expected in failure(*arguments, data=ADD_ZERO, code=2)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +181,7 @@ def test_wrong_ir(data: str | bytes, expected: str) -> None:
 def test_wrong_options_end_with_code_2() -> None:
     assert opt("--no-such-option").code == 2
     assert opt("-t", "no-such-target").code == 2
+    assert opt("-p", "ph-lower-to-ptx{chip=sm_1}").code == 2
 
 
 def test_debug_shows_the_traceback() -> None:

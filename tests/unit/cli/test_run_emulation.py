@@ -71,7 +71,7 @@ def test_the_profile_counts_each_line_of_the_source(run) -> None:
 
 def test_an_unknown_check_is_told_with_the_nearest(run) -> None:
     code, _, err = run(CLEAN, "--check", "rcae")
-    assert code == 1
+    assert code == 2
     assert "there is no check `rcae`" in err
     assert "did you mean `race`?" in err
 

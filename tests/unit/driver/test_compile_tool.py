@@ -153,13 +153,11 @@ def test_diagnostics_as_json(run: Run, saxpy: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["--chip", "sm_99"], "did you mean `sm_90`?"),
         (["--set", "BLOK=64"], "did you mean `BLOCK`?"),
         (["--kernel", "saxp"], "did you mean `saxpy`?"),
-        (["--passes", "canonicaliz"], "did you mean `canonicalize`?"),
-        (["--passes", "cse,,"], "cannot read the list of passes"),
         (["--passes", "canonicalize"], "no `ptx.module` to print"),
         (["-o", "/no/such/folder/k.ptx"], "No such file or directory"),
+        (["--extent-multiple", "M=4"], "no dim of a tensor"),
         (["-o", "{saxpy}"], "would overwrite"),
         (["-o", "."], "error: . is a folder"),
     ],
@@ -215,6 +213,36 @@ def test_a_wrong_command_line_exits_with_2(run: Run, arguments: list[str], part:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert part in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--chip", "sm_99"], "did you mean `sm_90`?"),
+        (["--passes", "canonicaliz"], "did you mean `canonicalize`?"),
+        (["--passes", "cse,,"], "cannot read the list of passes"),
+        (["--passes", "ph-lower-to-ptx{chip=sm_1}"], "`sm_1` is not a supported chip"),
+        (["--passes", "ph-lower-to-ptx{size=1}"], "size"),
+        (["-W", "no-slow"], "there is no group of warnings `slow`; there are fallback, masked-"),
+        (["-W", "fallback"], "expected no-GROUP"),
+        (["--werror", "slow"], "there is no group of warnings `slow`"),
+    ],
+)
+def test_values_that_no_program_makes_right_exit_with_2(
+    run: Run, saxpy: Path, arguments: list[str], part: str
+) -> None:
+    code, out, err = run(saxpy, *arguments)
+    assert (code, out) == (2, "")
+    assert part in err
+
+
+def test_a_variable_that_names_no_chip_exits_with_2(
+    run: Run, saxpy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHOBOS_CHIP", "sm_1")
+    code, _, err = run(saxpy)
+    assert code == 2
+    assert "the environment variable PHOBOS_CHIP: `sm_1` is not" in err
 
 
 def test_listings_need_no_file(run: Run) -> None:
@@ -313,7 +341,7 @@ def test_a_warning_can_be_an_error(run: Run, tmp_path: Path, group: str) -> None
     assert (code, out) == (1, "")
     assert ": error: `max` may take in" in err
     assert not path.with_suffix(".ptx").exists()
-    assert run(path, "--werror", "another-group")[0] == 0
+    assert run(path, "--werror", "fallback")[0] == 0
 
 
 def test_w_hides_and_nothing_else(run: Run, saxpy: Path) -> None:

@@ -115,7 +115,6 @@ def test_timing_says_that_it_is_emulated(run: Run, saxpy: Path) -> None:
         (["--dim", "N=4", "--load", "x=missing.npy"], "No such file"),
         (["--dim", "N=4", "--set", "BLOK=3"], "did you mean `BLOCK`"),
         (["--dim", "N=4", "--kernel", "k"], "no kernel `k`"),
-        (["--dim", "N=4", "--chip", "sm_1"], "not a supported chip"),
     ],
 )
 def test_wrong_values_exit_with_1(run: Run, saxpy: Path, arguments: list[str], part: str) -> None:
@@ -134,6 +133,9 @@ def test_wrong_values_exit_with_1(run: Run, saxpy: Path, arguments: list[str], p
         (["--load", "x"], "write NAME=FILE"),
         (["--seed", "-1"], "cannot be negative"),
         (["--device", "tpu"], "invalid choice: 'tpu'"),
+        (["--dim", "N=-4"], "an extent cannot be negative"),
+        (["--dim", "N=4", "--chip", "sm_1"], "not a supported chip"),
+        (["--dim", "N=4", "--check", "races"], "did you mean `race`?"),
     ],
 )
 def test_a_wrong_command_line_exits_with_2(
