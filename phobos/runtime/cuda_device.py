@@ -146,7 +146,7 @@ class CudaDevice(Device):
             raise PhobosError.at(
                 None,
                 f"kernels cannot run on a GPU here: {fault}",
-                help='device="emulator" runs them on the CPU',
+                help='the emulator runs them on the CPU: device="emulator", or --device emulator',
             )
         driver = _bindings()
 
