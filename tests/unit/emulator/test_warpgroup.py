@@ -33,8 +33,9 @@ def as_tf32(values: np.ndarray) -> np.ndarray:
     return (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-def test_the_low_bits_of_tf32_are_ignored():
-    kernel = KERNELS["tf32"]
+@pytest.mark.parametrize("name", ["tf32", "tf32_in_registers"])
+def test_the_low_bits_of_tf32_are_ignored(name: str):
+    kernel = KERNELS[name]
     a, b, c = kernel.wide_operands(np.random.default_rng(4))
     assert (a != as_tf32(a)).any()
     found = kernel.run(on_emulator, a, b, c)
