@@ -87,9 +87,10 @@ class Instruction:
     (M, N, K) of one instruction, or what one thread holds side by side for `fma` with K = 1; `a`
     and `b` name the operands (`OPERAND_FORMS`), `accumulator` is the PTX type of the sum; `warps`
     the warps along M and N. If `part` is not 0, so much of K at a time is summed from zero, and the
-    sums of the parts are added up as f32. If `turned`, a `wgmma` makes the product's transpose,
+    sums of the parts are added up as f32. `mma` rounds f32 operands to tf32, `wgmma` takes them as
+    they are and cuts what is not rounded. If `turned`, a `wgmma` makes the product's transpose,
     C^T = B^T A^T: `shape`, `a`, `b` and `warps` are those of that product, whose M is the N of the
-    contraction. Its operands are f32 that have been rounded to tf32, which it does not do itself.
+    contraction.
     """
 
     name: str

@@ -147,8 +147,11 @@ OTHER_REGISTERS = 26
 """Registers that ptxas wants beside the sums, or else refuses the kernel."""
 MAX_HELD_REGISTERS = 32
 """Registers of a thread that hold an operand's fragments while `wgmma` reads them."""
-_WIDE_BITS = 32
-"""Operands this wide are rounded for the tensor cores, which `wgmma` does not do."""
+
+
+def rounds_before(form: Form) -> bool:
+    """Whether operands in this form are rounded before `wgmma` reads them, as it cuts them."""
+    return OPERAND_FORMS[form.a].ptx == "tf32"
 
 
 def takes_any_side(form: Form) -> bool:
@@ -159,14 +162,10 @@ def takes_any_side(form: Form) -> bool:
     return any(row.transposable for row in wgmma_rows(form))
 
 
-def wgmma_rows(form: Form, *, turned: bool = False) -> list[WgmmaShape]:
-    """The `wgmma` that multiply operands in this form.
-
-    They do not round, so only products that are `turned`, whose operands have been rounded, are of
-    types that need it.
-    """
+def wgmma_rows(form: Form) -> list[WgmmaShape]:
+    """The `wgmma` that multiply operands in this form."""
     a, b = OPERAND_FORMS[form.a], OPERAND_FORMS[form.b]
-    if a.parts > 1 or (a.bits >= _WIDE_BITS) != turned:
+    if a.parts > 1:
         return []
     return [row for row in WGMMA_SHAPES if (row.a, row.b) == (a.ptx, b.ptx)]
 
@@ -190,7 +189,7 @@ def wgmma_for(
     that is `turned` holds fragments of B as well; its rows and columns are exchanged in `sizes`.
     """
     m, n, depth = sizes
-    rows = wgmma_rows(form, turned=turned) if target.has_wgmma else []
+    rows = wgmma_rows(form) if target.has_wgmma else []
     row = next((row for row in rows if row.accumulator == accumulator), None)
     groups = threads // WARPGROUP_THREADS
     if row is None or row.k > depth:
@@ -241,8 +240,8 @@ def fault_of(made_of: Instruction, elements: tuple[str, str, str], warps: int) -
     taken = (*(_WIDE.get(one.ptx, one.ptx) for one in forms_of), made_of.accumulator)
     if taken != elements:
         return f"it takes {', '.join(taken)} and is given {', '.join(elements)}"
-    if made_of.turned and made_of.name != WGMMA:
-        return "only products by wgmma are turned"
+    if made_of.turned and (made_of.name, made_of.a) != (WGMMA, "tf32"):
+        return "only products of tf32 by wgmma are turned"
     if made_of.shape not in _shapes(made_of):
         return "there is none of this shape and these types"
     along_m, along_n = made_of.warps
@@ -273,7 +272,6 @@ def _shapes(made_of: Instruction) -> list[tuple[int, int, int]]:
             kinds = [row for row in WMMA_SHAPES if a == b == row.element]
             return [(row.m, row.n, row.k) for row in kinds if row.accumulator == accumulator]
         case _:
-            rows = wgmma_rows(Form(a, b), turned=made_of.turned)
-            found = [row for row in rows if row.accumulator == accumulator]
+            found = [row for row in wgmma_rows(Form(a, b)) if row.accumulator == accumulator]
             sizes = [(row, n) for row in found for n in row.sizes if not n & (n - 1)]
             return [(WARPGROUP_ROWS, n, row.k) for row, n in sizes]

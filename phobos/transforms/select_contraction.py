@@ -16,7 +16,7 @@ others are multiply-adds. A thread's own sum of byte products becomes `dp4a`:
     %s = tile.run_dot %a, %b, %zero : vector<16xi8>
 
 With `tensor_maps`, which lets copies round f32 to tf32 on their way to shared memory, `wgmma` makes
-products of tf32 whose operands are loaded along rows, turned, of operands that are rounded first:
+products of tf32 of operands that are rounded first; turned where A and B are loaded along rows:
 
     %d = tile.dot %a, %b, %c : ...
     -->
@@ -79,6 +79,7 @@ from phobos.transforms.contraction_forms import (
     forms,
     mma_for,
     operand_name,
+    rounds_before,
     takes_any_side,
     wgmma_for,
     wgmma_rows,
@@ -166,19 +167,20 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
     turned, exact = "", FAST_MATH not in kernel.attributes
     registers = registers_of(kernel)
     for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
-        if tensor_maps and _come_along_rows(op):
-            sizes = n, m, depth
-            group = wgmma_for(target, form, total, sizes, threads, registers, turned=True)
-            if group is not None:
-                why = _why(op, form, asked.rounding, target) + _MADE_TURNED
-                return Choice(WGMMA, form, group, why)
-        group = wgmma_for(target, form, total, (m, n, depth), threads, registers, exact=exact)
-        if group is not None and not (takes_any_side(form) or _come_along_k(op)):
+        if rounds_before(form) and not (tensor_maps and _is_loaded(op.a) and _is_loaded(op.b)):
+            continue
+        is_turned = rounds_before(form) and _come_along_rows(op)
+        sizes = (n, m, depth) if is_turned else (m, n, depth)
+        group = wgmma_for(
+            target, form, total, sizes, threads, registers, exact=exact, turned=is_turned
+        )
+        if group is not None and not (is_turned or takes_any_side(form) or _come_along_k(op)):
             turned = f"; wgmma of {_names(form.a, form.b)} reads rows along K, and not both come so"
         elif group is not None:
             parts = f", summed in parts of {group.part} along K" if group.part else ""
             if not exact and form.a in SMALL_FLOATS and total == "f32":
                 parts = ", summed in fewer bits than f32 has, as `@fast_math` allows"
+            parts += _MADE_TURNED if is_turned else ""
             why = _why(op, form, asked.rounding, target) + parts + turned
             return Choice(WGMMA, form, group, why)
     for form in options:
@@ -195,10 +197,10 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
 
 
 _ANY_DEPTH = 1 << 30
-_NOT_TURNED = (
-    "; wgmma of tf32 takes A loaded along K and B along N, single products of 8 rows or more,"
-    " whole warpgroups, a power of two of them, of 64 columns each or rows for all of them, and"
-    f" sums of at most {MAX_SUM_REGISTERS} registers"
+_NOT_ROUNDED = (
+    "; wgmma of tf32 takes operands that are loaded, A along K, whole warpgroups, a power of two of"
+    " them, single products of 64 rows or more, of 64 columns if B is loaded along N, and sums of"
+    f" at most {MAX_SUM_REGISTERS} registers"
 )
 _MADE_TURNED = ", and wgmma makes C^T = B^T A^T, since it reads them along K"
 
@@ -228,10 +230,10 @@ def _no_wgmma(asked: _Asked, form: Form, target: Chip, tensor_maps: bool) -> str
     """Why an `mma` is no `wgmma`, where the chip has one of these operands."""
     if asked.by_wmma or not target.has_wgmma:
         return ""
-    if wgmma_rows(form, turned=True):
-        return _NOT_TURNED if tensor_maps else "; wgmma takes tf32 with `--tensor-maps` alone"
     if not wgmma_rows(form):
         return ""
+    if rounds_before(form):
+        return _NOT_ROUNDED if tensor_maps else "; wgmma takes tf32 with `--tensor-maps` alone"
     if asked.rounding == SYNC:
         return "; `@tensorcore(sync)` asks for mma"
     return (
@@ -262,7 +264,7 @@ def _select(op: DotOp, kernel: gpu.FuncOp, choice: Choice) -> None:
         made_of = Instruction(
             choice.name, shape, form.a, form.b, row.accumulator, row.warps, row.part, row.turned
         )
-        if row.turned:
+        if rounds_before(form):
             op.operands[0] = _rounded(op, op.a)
             op.operands[1] = _rounded(op, op.b)
     else:
@@ -360,8 +362,8 @@ def _come_along_k(op: DotOp) -> bool:
 
 
 def _come_along_rows(op: DotOp) -> bool:
-    """Whether both operands are loaded, A contiguous along K and B along N."""
-    return all(_is_loaded(value) and _contiguous_axis(value) == 1 for value in (op.a, op.b))
+    """Whether A is contiguous along K where it comes from, and B along N."""
+    return _contiguous_axis(op.a) == 1 and _contiguous_axis(op.b) == 1
 
 
 def _is_loaded(value: SSAValue) -> bool:

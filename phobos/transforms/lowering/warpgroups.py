@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import ptx, tile
-from phobos.dialects.contraction import DotOp, Instruction
+from phobos.dialects.contraction import OPERAND_FORMS, DotOp, Instruction
 from phobos.dialects.ptx import B32
 from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS, WGMMA_SHAPES, WgmmaShape
 from phobos.dialects.staging import AwaitProductsOp
@@ -33,7 +33,7 @@ from phobos.layout.contraction import (
     instruction_order,
     wgmma_starts,
 )
-from phobos.layout.fragments import WARPGROUP_WARPS
+from phobos.layout.fragments import REGISTER_BITS, WARPGROUP_WARPS
 from phobos.layout.queries import register_coordinates
 from phobos.layout.text import LayoutError
 from phobos.layout.warpgroup import descriptor_of
@@ -244,7 +244,8 @@ def _left_operand(
     low: Lowering, op: DotOp, instruction: Instruction, layout: LinearLayout
 ) -> _Descriptors | _Fragments:
     if not tile.is_shared(op.a):
-        return _Fragments(low.words(op.a), layout)
+        is_wide = OPERAND_FORMS[instruction.a].bits == REGISTER_BITS
+        return _Fragments(low.elements(op.a) if is_wide else low.words(op.a), layout)
     m, k = layout.shape[-2:]
     one = wgmma_starts((m, k), instruction.shape, instruction.warps)
     return _Descriptors(low, op, 0, add_units(one, layout.rank - 2))

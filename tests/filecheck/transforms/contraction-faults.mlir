@@ -127,21 +127,7 @@
 
 // -----
 
-// CHECK: this product cannot be made by `wgmma m64n64k8 tf32 f32 warps 4x1`: there is none of this shape and these types
-"gpu.module"() <{sym_name = "m"}> ({
-  "gpu.func"() <{function_type = (f32, f32) -> (), kernel}> ({
-  ^bb0(%x: f32, %y: f32):
-    %a = tile.splat %x : f32 -> tensor<64x32xf32>
-    %b = tile.splat %x : f32 -> tensor<32x64xf32>
-    %c = tile.splat %y : f32 -> tensor<64x64xf32>
-    %d = tile.dot %a, %b, %c using <"wgmma m64n64k8 tf32 f32 warps 4x1"> : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
-    "gpu.return"() : () -> ()
-  }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
-}) : () -> ()
-
-// -----
-
-// CHECK: this product cannot be made by `wgmma m64n64k16 f16 f32 warps 4x1 turned`: there is none of this shape and these types
+// CHECK: this product cannot be made by `wgmma m64n64k16 f16 f32 warps 4x1 turned`: only products of tf32 by wgmma are turned
 "gpu.module"() <{sym_name = "m"}> ({
   "gpu.func"() <{function_type = (f16, f32) -> (), kernel}> ({
   ^bb0(%x: f16, %y: f32):
@@ -155,7 +141,7 @@
 
 // -----
 
-// CHECK: this product cannot be made by `mma m16n8k8 tf32 f32 warps 4x1 turned`: only products by wgmma are turned
+// CHECK: this product cannot be made by `mma m16n8k8 tf32 f32 warps 4x1 turned`: only products of tf32 by wgmma are turned
 "gpu.module"() <{sym_name = "m"}> ({
   "gpu.func"() <{function_type = (f32, f32) -> (), kernel}> ({
   ^bb0(%x: f32, %y: f32):

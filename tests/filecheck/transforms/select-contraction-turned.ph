@@ -28,13 +28,24 @@ kernel twice(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
   C[0 :+ 64, 64 :+ 64] = dot(a, B[0 :+ 32, 64 :+ 64])
 }
 
+// Where both operands lie along K `wgmma` reads them as they are.
+// CHECK: %[[B:.*]] = tile.transpose
+// CHECK: %[[X:.*]] = tile.round_tf32
+// CHECK-NEXT: %[[Y:.*]] = tile.round_tf32 %[[B]] : tensor<32x64xf32>
+// CHECK-NEXT: tile.dot %[[X]], %[[Y]], %{{.*}} using <"wgmma m64n64k8 tf32 f32 warps 4x1">
+@launch(128)
+@tensorcore(tf32)
+kernel along(A: tensor<f32>[M, K], B: tensor<f32>[N, K], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 64] = dot_t(A[0 :+ 64, 0 :+ 32], B[0 :+ 64, 0 :+ 32])
+}
+
 // What comes another way, is computed, has too few columns or too large sums is made as ever.
 // CHECK-NOT: wgmma
 // CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
 @launch(128)
 @tensorcore(tf32)
-kernel across(A: tensor<f32>[M, K], B: tensor<f32>[N, K], C: tensor<f32>[M, N]) {
-  C[0 :+ 64, 0 :+ 64] = dot_t(A[0 :+ 64, 0 :+ 32], B[0 :+ 64, 0 :+ 32])
+kernel across(A: tensor<f32>[K, M], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  C[0 :+ 64, 0 :+ 64] = t_dot(A[0 :+ 32, 0 :+ 64], B[0 :+ 32, 0 :+ 64])
 }
 
 // CHECK-NOT: wgmma

@@ -1,4 +1,4 @@
-"""Products in tf32 by `wgmma`, made turned: C^T = B^T A^T.
+"""Products in tf32 by `wgmma`: as they are if both operands lie along K, else C^T = B^T A^T.
 
 Here threads round the operands and store them to shared memory: only the choice of instruction is
 told that there may be tensor maps.
@@ -55,7 +55,7 @@ class _StartPass(ModulePass):
 
 
 def turned(text: str, chip: str, multiple: int, *, in_flight: bool = False) -> Compilation:
-    """A program whose products in tf32 are turned, without a tensor map for their operands."""
+    """A program whose products in tf32 are by `wgmma`, without tensor maps for their operands."""
     options = CompileOptions(chip=chip, extent_multiple=multiple)
     passes: list[ModulePass] = []
     for one in default_pipeline(options):
@@ -69,10 +69,10 @@ def turned(text: str, chip: str, multiple: int, *, in_flight: bool = False) -> C
     return compilation
 
 
-Case = tuple[tuple[int, int, int], tuple[int, int, int], int, int]
+Case = tuple[tuple[int, int, int], tuple[int, int, int], int, int, str]
 
 
-def random_cases(count: int) -> list[Case]:
+def random_cases(count: int, form: str) -> list[Case]:
     """Cases drawn once and for all: extents, tile, threads, stages."""
     rng = random.Random(17)
     cases: list[Case] = []
@@ -83,17 +83,26 @@ def random_cases(count: int) -> list[Case]:
             (8, 16, 24, 32, 48, 64)[number % 6],
         )
         sizes = rng.choice(SIZES), rng.choice(SIZES), SIZES[number % len(SIZES)]
-        pieces = (tile[0] + 7) // 8 * (tile[1] // 64 or 1)
+        if form == "dot_t":
+            tile = (tile[1], tile[0], tile[2])
+        pieces = (min(tile[:2]) + 7) // 8
         threads = 128 * rng.choice([groups for groups in (1, 2, 4) if groups <= pieces])
-        cases.append((sizes, tile, threads, rng.randint(1, 3)))
+        cases.append((sizes, tile, threads, rng.randint(1, 3), form))
     return cases
 
 
-@pytest.mark.parametrize("case", random_cases(24), ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize(
+    "case",
+    [*random_cases(20, "dot"), *random_cases(8, "dot_t")],
+    ids=lambda case: "-".join(map(str, case)),
+)
 def test_products_are_exact(case: Case) -> None:
     """Extents below a tile, odd tiles, warpgroups side by side and one below the other."""
-    sizes, tile, threads, stages = case
-    check(CHIP, "tf32", sizes, tile, threads=threads, stages=stages, checks=("all",), build=turned)
+    sizes, tile, threads, stages, form = case
+    check(
+        CHIP, "tf32", sizes, tile,
+        threads=threads, stages=stages, form=form, checks=("all",), build=turned,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("steps", range(4))
