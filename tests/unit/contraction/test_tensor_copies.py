@@ -27,7 +27,7 @@ def random_cases(count: int, seed: int = 5) -> list[Case]:
     for number in range(count):
         name = ("f16", "bf16", "f16 in f16", "i8", "f8e5m2", "tf32")[number % 6]
         multiple = 16 // np.dtype(ELEMENTS[PATHS[name].a]).itemsize
-        forms = {"i8": ("dot_t",), "f8e5m2": ("dot_t",), "tf32": ("dot",)}
+        forms = {"i8": ("dot_t",), "f8e5m2": ("dot_t",), "tf32": ("dot", "dot_t")}
         form = rng.choice(forms.get(name, ("dot", "dot_t", "t_dot")))
         n, k = (multiple * rng.choice((1, 2, 3, 5, 8, 9, 13, 17)) for _ in range(2))
         m = multiple * rng.choice((1, 4, 9)) if form == "t_dot" else rng.choice((1, 7, 65, 129))
