@@ -178,6 +178,12 @@ class Mbarriers:
         self, ops: Operands, threads: Threads, numbers: IntArray, counts: IntArray, kind: Arrival
     ) -> npt.NDArray[np.uint64]:
         """Count arrivals; returns the state of each mbarrier as each thread found it."""
+        if not counts.all():
+            place = int(np.argmin(counts != 0))
+            self._complain(
+                ops, threads, numbers, place, "arrives at", "with a count of 0",
+                f"counts go from 1 to {MAX_COUNT}",
+            )  # fmt: skip
         states = self._states(numbers, counts)
         which = np.unique(numbers)
         left = np.zeros(self.count, dtype=np.int64)
@@ -316,8 +322,6 @@ class Mbarriers:
             self._wait_sites[number] = ops
         if ready.any():
             wave.bulk.close(numbers[ready])
-            if wave.monitor is not None:
-                wave.monitor.phase_waited(wave, threads[ready], numbers[ready])
         return ready
 
     # Reports -------------------------------------------------------------------------------------

@@ -41,11 +41,19 @@ _SWITCH_PROBABILITY = 0.25
 """How often a gang's turn ends behind a block, where turns are drawn."""
 
 
-class _Gang:
-    """Warps that are scheduled together, and where their threads stand."""
+_EAGERNESS = (0.0, 0.7, 0.95)
+"""From side by side with all others to some twenty rounds ahead of them."""
 
-    def __init__(self, pending: dict[int, Selection]) -> None:
+
+class _Gang:
+    """Warps that are scheduled together, and where their threads stand.
+
+    `eagerness` is how often they go on in a loop that may wait for others, and changed memory.
+    """
+
+    def __init__(self, pending: dict[int, Selection], eagerness: float = 0.0) -> None:
         self.pending = pending
+        self.eagerness = eagerness
         self.parked: dict[int, npt.NDArray[np.intp]] = {}
         self.deferred: set[int] = set()
 
@@ -88,6 +96,7 @@ class Scheduler:
         self._idle_rounds = 0
         self._round_version = -1
         self._patience = _PATIENCE
+        self._loop_version = -1
         self._picture: list[Value | None] | None = None
         self._gangs = [_Gang({0: wave.everyone})]
         self._gang_of: npt.NDArray[np.intp] | None = None
@@ -109,7 +118,11 @@ class Scheduler:
         everyone = self.wave.selected(self.wave.everyone)
         members = [everyone[self._gang_of[everyone] == gang] for gang in range(count)]
         self._gangs = [
-            _Gang({0: self.wave.normalised(threads)} if len(threads) else {}) for threads in members
+            _Gang(
+                {0: self.wave.normalised(threads)} if len(threads) else {},
+                float(generator.choice(_EAGERNESS)),
+            )
+            for threads in members
         ]
 
     def run(self) -> None:
@@ -189,7 +202,7 @@ class Scheduler:
             if onward is None:
                 return
             following, sel = onward
-            if following <= number and self._must_step_back(block):
+            if following <= number and self._must_step_back(gang, block):
                 self._put(gang, following, sel)
                 gang.deferred.add(following)
                 return
@@ -201,12 +214,18 @@ class Scheduler:
                 self._put(gang, number, sel)
                 return
 
-    def _must_step_back(self, block: Block) -> bool:
+    def _must_step_back(self, gang: _Gang, block: Block) -> bool:
         """Whether a group at the end of a loop lets others go first.
 
-        It does if the loop may wait for them; any other loop does so once in a long while.
+        It does if the loop may wait for them; any other loop does so once in a long while. Where
+        turns are drawn, a loop that may wait but changed memory may get ahead of the others.
         """
         self._patience -= 1
+        if block.is_spin and self._generator is not None:
+            has_changed = self.wave.memory_version != self._loop_version
+            self._loop_version = self.wave.memory_version
+            if has_changed and self._patience > 0:
+                return self._generator.random() > gang.eagerness
         if not block.is_spin and self._patience > 0:
             return False
         self._patience = _PATIENCE

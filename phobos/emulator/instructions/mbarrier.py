@@ -133,6 +133,7 @@ def _arrive(ops: Operands, operation: str, words: tuple[str, ...], space: str | 
     write = ops.write(0, U64)
     amount = ops.read(2, U32) if ops.count == 3 else None
     kind = Arrival(drops=operation == "arrive_drop", may_complete=may_complete)
+    releases = "relaxed" not in ops.instruction.suffix
 
     def act(wave: Wave, sel: Selection, threads: Threads, index: IntArray) -> None:
         barriers = wave.mbarriers
@@ -144,7 +145,7 @@ def _arrive(ops: Operands, operation: str, words: tuple[str, ...], space: str | 
                 barriers.expect(ops, threads, numbers, given)
             else:
                 counts = given
-        if wave.monitor is not None:
+        if releases and wave.monitor is not None:
             wave.monitor.mbarrier_arrived(wave, threads, numbers)
         write(wave, sel, barriers.arrive(ops, threads, numbers, counts, kind))
 
@@ -169,6 +170,7 @@ def _wait(ops: Operands, operation: str, words: tuple[str, ...]) -> Act:
     write = ops.write(0, PRED)
     by_parity = "parity" in words
     read = ops.read(2, U32 if by_parity else U64)
+    acquires = "relaxed" not in ops.instruction.suffix
 
     def act(wave: Wave, sel: Selection, threads: Threads, index: IntArray) -> None:
         barriers = wave.mbarriers
@@ -178,6 +180,8 @@ def _wait(ops: Operands, operation: str, words: tuple[str, ...]) -> Act:
             ready = barriers.wait_parity(ops, threads, numbers, value.astype(np.int64))
         else:
             ready = barriers.wait_state(ops, threads, numbers, value)
+        if acquires and wave.monitor is not None and ready.any():
+            wave.monitor.phase_waited(wave, threads[ready], numbers[ready])
         write(wave, sel, ready)
 
     return act

@@ -188,6 +188,18 @@ def test_kernels_assemble(text: str):
     assert assemble(text, "sm_90").warnings == ()
 
 
+HINTS = """prefetch.tensormap [%d0]; cp.async.bulk.prefetch.tensor.2d.L2.global [%d0,{%r0,%r0}];
+cp.async.bulk.prefetch.L2.global [%d0],64; fence.proxy.async; fence.proxy.async.global;"""
+
+
+def test_hints_change_nothing():
+    x, out = np.ones((32, 32), np.float32), np.zeros(1024, np.float32)
+    arguments: list[Any] = [TensorMapArgument(x, "f32", (32, 32)), out, bytes(20)]
+    text = LOADING.replace("@%p0 bra W;", f"{HINTS} @%p0 bra W;")
+    emulate(text, "k", 1, 64, arguments, 32768, "all")
+    assert (out == 1).all()
+
+
 # Faults ------------------------------------------------------------------------------------------
 
 FAULTS = {
@@ -206,8 +218,8 @@ FAULTS = {
     "loaded_in_flight": (
         LOADING.replace("W: mb", "W0: @%p0 bra W;\n{ISSUE}\nW: mb").replace("{ISSUE}", ISSUE),
         "race",
-        "copies to 16 bytes at 0x0, in shared memory, while an asynchronous copy to it was not",
-        "it was issued here",
+        "(copies to|reads) 16 bytes at 0x.*, in shared memory, while an asynchronous copy to it",
+        "issued",
     ),
     "never_waited_for": (
         LOADING.replace(WAIT, "W: bra DONE;"),

@@ -244,7 +244,7 @@ RACES = {
     ),
     "arrived_at_the_end": (
         REMOTE.removesuffix(MEET).replace("W: mb", "bra MET; W: mb") + " MET: mov.u32 %r20,0;",
-        "which may have ended",
+        "in shared memory of CTA (",
     ),
     "flag_without_order": (
         REMOTE.replace("bar.sync 0;", ""),

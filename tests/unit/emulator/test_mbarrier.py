@@ -53,7 +53,7 @@ def test_threads_meet_again_and_again(seed: int):
     mbarrier.arrive.shared::cta.b64 _,[%r2+8];
     V: mbarrier.try_wait.parity.shared::cta.b64 %p1,[%r2+8],%r6; @!%p1 bra V;
     xor.b32 %r6,%r6,1; add.u32 %r5,%r5,1; setp.lt.u32 %p1,%r5,5; @%p1 bra AGAIN;"""
-    assert run(body, seed, "async init".split()[0]) == [5 * (63 - t) + 10 for t in range(64)]
+    assert run(body, seed) == [5 * (63 - t) + 10 for t in range(64)]
 
 
 def test_states_and_pending_counts():
@@ -67,6 +67,33 @@ def test_states_and_pending_counts():
     mbarrier.test_wait.shared::cta.b64 %p1,[%r2+16],%d3; @%p1 add.u32 %r20,%r20,1000;
     bra STORED; REST: mov.u32 %r20,7; STORED:"""
     assert run(body) == [1023] + [7] * 63
+
+
+def test_generic_addresses():
+    body = """mov.u32 %r20,0; @%p0 bra REST; cvt.u64.u32 %d3,%r2; cvta.shared.u64 %d3,%d3;
+    mbarrier.arrive.b64 %d4,[%d3]; mbarrier.test_wait.b64 %p1,[%d3],%d4; selp.u32 %r20,1,0,%p1;
+    REST:"""
+    assert run(body) == [1] + [0] * 63
+    with pytest.raises(EmulatorError) as caught:
+        run(body.replace("cvta.shared.u64 %d3,%d3;", "ld.param.u64 %d3,[out];"))
+    assert "names an mbarrier outside shared memory" in str(caught.value)
+
+
+@pytest.mark.parametrize("relaxed", ["arrive", "try_wait"])
+def test_relaxed_arrivals_and_waits_order_nothing(relaxed: str):
+    body = """shl.b32 %r3,%r0,2; add.u32 %r3,%r3,%r1; xor.b32 %r4,%r0,63; shl.b32 %r4,%r4,2;
+    add.u32 %r4,%r4,%r1; st.shared.u32 [%r3],%r0;
+    mbarrier.arrive.release.cta.shared::cta.b64 _,[%r2+8];
+    W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1,[%r2+8],0; @!%p1 bra W;
+    ld.shared.u32 %r20,[%r4];"""
+    assert run(body) == list(range(63, -1, -1))
+    for order in ("release", "acquire"):
+        if (order == "release") == (relaxed == "arrive"):
+            body = body.replace(order, "relaxed")
+    out = np.zeros(64, np.uint32)
+    text = kernel(body).replace(".version 8.0", ".version 8.6")
+    with pytest.raises(EmulatorError, match="with nothing to order the two"):
+        emulate(text, "k", 1, 64, [out], 32768, "race")
 
 
 def test_dropped_arrivals_lower_the_count():
@@ -102,6 +129,11 @@ FAULTS = {
         "mbarrier",
         "mbarrier.init.shared::cta.b64 [%r2+16],0;",
         "initialises the mbarrier at 0x7810 with a count of 0; counts go from 1 to 1048575",
+    ),
+    "no_arrivals": (
+        "mbarrier",
+        "mbarrier.arrive.shared::cta.b64 %d3,[%r2],0;",
+        "arrives at the mbarrier at 0x7800 with a count of 0; counts go from 1 to 1048575",
     ),
     "misaligned": (
         "misaligned",
@@ -185,11 +217,13 @@ def test_faults(name: str):
 )
 def test_forms_that_are_refused(line: str, chip: str, message: str):
     with pytest.raises(PhobosError) as caught:
-        run(line.replace("_,[%r2],2", "_,[%r2],2"), chip=chip)
+        run(line, chip=chip)
     assert message in str(caught.value)
 
 
 @needs_ptxas
-@pytest.mark.parametrize("name", sorted(FAULTS.keys() - {"no_count", "parity_of_two"}))
+@pytest.mark.parametrize(
+    "name", sorted(FAULTS.keys() - {"no_count", "no_arrivals", "parity_of_two"})
+)
 def test_faults_assemble(name: str):
     assert assemble(kernel(ONE.format(line=FAULTS[name][1])), "sm_90").warnings == ()

@@ -17,7 +17,7 @@ KERNEL = RingKernel()
 TURNS = 6
 
 
-def run(kernel: RingKernel, seed: int = 0, checks: str = "all") -> None:
+def run(kernel: RingKernel, seed: int = 0, checks: str = "all", text: str = "") -> None:
     """Multiply small whole numbers and compare."""
     generator = np.random.default_rng(7)
     a = generator.integers(-4, 5, (ROWS, TURNS * DEPTH)).astype(np.float16)
@@ -25,7 +25,9 @@ def run(kernel: RingKernel, seed: int = 0, checks: str = "all") -> None:
     c = np.zeros((ROWS, kernel.columns), np.float32)
     maps = [TensorMapArgument(x, "f16", (len(x), DEPTH), 128) for x in (a, b)]
     arguments = [*maps, c, TURNS]
-    emulate(kernel.text, "k", 1, THREADS, arguments, kernel.shared, checks, seed, name="k.ptx")
+    emulate(
+        text or kernel.text, "k", 1, THREADS, arguments, kernel.shared, checks, seed, name="k.ptx"
+    )
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
 
 
@@ -121,3 +123,23 @@ def test_races_are_found_under_every_schedule(name: str, seed: int):
     parts, kinds = RACES[name]
     first = finding(seed, "all", **parts).splitlines()[0]
     assert re.match(rf"k\.ptx:\d+:\d+: error: ({kinds}): kernel `k`", first), first
+
+
+NEEDED = re.compile(
+    r"@!%p1 bra (?:EMPTY|FULL);|(?:@%p3 )?mbarrier\.(?!try_wait)[^;]*;|bar\.sync[^;]*;"
+    r"|fence\.[^;]*;|wgmma\.(?:fence|commit|wait)[^;]*;|cp\.async[^;]*;"
+)
+"""Statements that the ring does not go without, and a wait at the end, which its loop did."""
+
+
+@pytest.mark.parametrize("place", [m.span() for m in NEEDED.finditer(KERNEL.text)][:-1])
+def test_no_statement_may_be_left_out(place: tuple[int, int]):
+    text = KERNEL.text[: place[0]] + KERNEL.text[place[1] :]
+
+    def under_some_schedules() -> None:
+        # A wait that looks only once fails where the other warps are late.
+        for seed in range(8):
+            run(KERNEL, seed, text=text)
+
+    with pytest.raises(EmulatorError):
+        under_some_schedules()
