@@ -21,6 +21,7 @@ from phobos.dialects.tensor_copies import TensorCopyOp
 READS = (tile.LoadOp, GatherOp, memref.LoadOp, vector.LoadOp, memref.DimOp, DotOp)
 """Ops that only read the memrefs that they name."""
 _MEETS_OTHERS = (GridBarrierOp, LoadAcquireOp)
+"""What lets a thread see what others wrote. Atomic updates are not among it: they are relaxed."""
 
 
 def written_memory(block: Block) -> set[SSAValue] | None:

@@ -81,7 +81,10 @@ def _check_width(name: str, element: Attribute) -> None:
 
 @irdl_op_definition
 class AtomicOp(IRDLOperation):
-    """Updates an element and gives what it was before; no other update comes between."""
+    """Updates an element and gives what it was before; no other update comes between.
+
+    Relaxed: accesses of other elements may be seen before it or behind it.
+    """
 
     name = "collective.atomic"
     _T: ClassVar = VarConstraint("T", AnyAttr())

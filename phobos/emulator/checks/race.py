@@ -1,8 +1,9 @@
 """Data races: two threads touch the same bytes, one of them writes, and nothing orders them.
 
 Within a CTA, barriers and `bar.warp.sync` order; between any threads, so do releases and acquires
-through memory: a release is an access with that order, or any strong access after a fence, and
-every strong access acquires what was released at its place. Two strong accesses never race.
+through memory: a release is an access with that order, or any strong write after a fence; an
+acquire is one with that order, or any strong read before a fence, which acquires what was released
+at their places. Two strong accesses never race.
 Different CTAs are ordered by nothing else, even if they do not run at the same time.
 """
 
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from phobos.emulator.memory.store import ByteStore
 
 _RELEASING = frozenset({"release", "acq_rel", "sc"})
+_ACQUIRING = frozenset({"acquire", "acq_rel", "sc"})
+
+Released = tuple[Ticks | None, Flags | None]
+"""What was released at a place: by warps of this wave, and by which CTAs of earlier ones."""
 
 
 class RaceMonitor(Monitor):
@@ -60,6 +65,8 @@ class RaceMonitor(Monitor):
         self._released: dict[tuple[bool, int], Ticks] = {}
         self._released_before: dict[tuple[bool, int], Flags] = {}
         self._knows_before: dict[int, Flags] = {}
+        self._seen: dict[int, dict[tuple[bool, int], Released]] = {}
+        """For each thread the places that it read relaxed since its last fence."""
 
     # Waves ---------------------------------------------------------------------------------------
 
@@ -82,6 +89,7 @@ class RaceMonitor(Monitor):
             before[wave.ctas[slots]] = True
         self._released.clear()
         self._knows_before.clear()
+        self._seen.clear()
 
     @property
     def _now(self) -> Clocks:
@@ -108,12 +116,27 @@ class RaceMonitor(Monitor):
 
     def fence(self, wave: Wave, sel: Selection) -> None:
         """See `Monitor`."""
-        self._fenced[wave.selected(sel)] = True
+        threads = wave.selected(sel)
+        self._fenced[threads] = True
+        if self._seen:
+            for thread in threads.tolist():
+                for released in self._seen.pop(thread, {}).values():
+                    self._acquire(thread, released)
+
+    def _acquire(self, thread: int, released: Released) -> None:
+        row, before = released
+        if row is not None:
+            self._now.acquire(thread, row)
+        if before is not None:
+            known = self._knows_before.get(thread // WARP)
+            self._knows_before[thread // WARP] = before if known is None else known | before
 
     def _synchronise(
         self, wave: Wave, threads: Threads, granules: Granules, access: Access, is_shared: bool
     ) -> None:
-        """Strong accesses acquire what was released at their place, and may release there."""
+        """Strong accesses may acquire what was released at their place, now or at the next fence,
+        and may release there.
+        """
         releases = self._fenced[threads] & access.is_write
         if access.is_write and access.order in _RELEASING:
             releases = np.ones(len(threads), dtype=np.bool_)
@@ -125,16 +148,15 @@ class RaceMonitor(Monitor):
         ):
             # Shared memory exists once a CTA, and its indices differ from CTA to CTA.
             key = (is_shared, granule)
-            warp = thread // WARP
             row = self._released.get(key)
-            if access.is_read and row is not None:
-                clocks.acquire(thread, row)
-            if access.is_read and not is_shared and key in self._released_before:
-                before = self._released_before[key]
-                known = self._knows_before.get(warp)
-                self._knows_before[warp] = before if known is None else known | before
+            released = (row, None if is_shared else self._released_before.get(key))
+            if access.is_read and not (released[0] is None and released[1] is None):
+                if access.order in _ACQUIRING:
+                    self._acquire(thread, released)
+                else:
+                    self._seen.setdefault(thread, {})[key] = released
             if gives:
-                own = clocks.release(warp)
+                own = clocks.release(thread // WARP)
                 self._released[key] = own if row is None else clocks.merged(row, own)
 
     # Accesses ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 
 import phobos
 from phobos.emulator import EmulatorError
+from phobos.runtime.emulator_device import EmulatorDevice
 from tests.support.cases import Arrays
 from tests.unit.builtins.trying import check, compiled
 
@@ -270,3 +271,81 @@ kernel k(N: tensor<i32>[1], Y: tensor<i32>[8]) {
 """
     with pytest.raises(phobos.PhobosError, match="a scalar that meets a tile must be uniform"):
         phobos.compile(source, chip="sm_80", cache=False)
+
+
+HANDED_OVER = """\
+@launch(64)
+@dynshared
+kernel k(A: tensor<f16>[32, K], B: tensor<f16>[K, 32], C: tensor<f32>[32, 32], Ready: tensor<i32>[S]) {{
+  if ctx.block.x == 1 {{
+    for k in range(0, K, 16) {{
+      A[0 :+ 32, k :+ 16] = 2.0 * A[0 :+ 32, k :+ 16]
+      barrier()
+      if ctx.thread == 0 {{
+        store_release(Ready, k / 16, 1)
+      }}
+    }}
+  }} else {{
+    var total: tile<f32>[32, 32] = 0.0
+    for k in range(0, K, 16) {{
+      while {wait} != 1 {{
+      }}
+      barrier()
+      total += dot(A[0 :+ 32, k :+ 16], B[k :+ 16, 0 :+ 32])
+    }}
+    C[:, :] = total
+  }}
+}}
+"""  # noqa: E501
+
+
+def hand_over(wait: str, seed: int) -> str:
+    """One CTA doubles the tiles of A that the other multiplies; the PTX, if the result is right."""
+    module = compiled(HANDED_OVER.format(wait=wait))
+    rng = np.random.default_rng(seed)
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((32, 96), (96, 32)))
+    wanted = 2 * a.astype(np.float32) @ b.astype(np.float32)
+    c, ready = np.zeros((32, 32), np.float32), np.zeros(6, np.int32)
+    module["k"](a, b, c, ready, grid=2, device=EmulatorDevice(seed=seed, checks="all"))
+    np.testing.assert_array_equal(c, wanted)
+    return module.ptx
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tiles_that_are_waited_for_are_not_loaded_ahead(seed: int) -> None:
+    """What the flag orders is loaded behind it, in every iteration."""
+    assert "cp.async" not in hand_over("load_acquire(Ready, k / 16)", seed)
+
+
+def test_an_update_orders_nothing_and_the_race_check_says_so() -> None:
+    """Loops load ahead over updates: that is only wrong where another CTA writes the tiles."""
+    assert "cp.async" in compiled(HANDED_OVER.format(wait="atomic_add(Ready, k / 16, 0)")).ptx
+    with pytest.raises(EmulatorError, match="race: kernel `k`"):
+        hand_over("atomic_add(Ready, k / 16, 0)", 1)
+
+
+LOCKED = """\
+@launch(32)
+kernel k(Total: tensor<i32>[1], Lock: tensor<i32>[1]) {{
+  if ctx.thread == 0 {{
+    while atomic_cas(Lock, 0, 0, 1) != 0 {{
+    }}{acquired}
+    Total[0] = Total[0] + i32(ctx.block.x)
+    store_release(Lock, 0, 0)
+  }}
+}}
+"""
+
+
+def locked(acquired: str, seed: int) -> int:
+    total, lock = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    device = EmulatorDevice(seed=seed, checks="all")
+    compiled(LOCKED.format(acquired=acquired))["k"](total, lock, grid=5, device=device)
+    return int(total[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_lock_is_an_update_and_an_acquire(seed: int) -> None:
+    assert locked("\n    let mine = load_acquire(Lock, 0)", seed) == 10
+    with pytest.raises(EmulatorError, match=r"(?s)Total.*with nothing to order the two"):
+        locked("", seed)

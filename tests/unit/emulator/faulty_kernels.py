@@ -221,6 +221,26 @@ GLOBAL_RACES = [
         ctas=2,
     ),
     FaultyKernel(
+        "data_behind_a_flag_without_fence",
+        "race",
+        """
+        setp.ne.u32 %p1,%r0,0; @%p1 bra END; setp.ne.u32 %p1,%r1,0; @%p1 bra READ;
+        st.global.u32 [%d1],7; membar.gl; atom.global.exch.b32 %r8,[%d1+4],1; bra END;
+        READ: ld.volatile.global.u32 %r8,[%d1+4]; setp.eq.u32 %p2,%r8,0; @%p2 bra READ;
+        <<|membar.gl;>> ld.global.u32 %r9,[%d1]; st.global.u32 [%d1+8],%r9;""",
+        ctas=2,
+    ),
+    FaultyKernel(
+        "data_behind_an_atomic_that_does_not_acquire",
+        "race",
+        """
+        setp.ne.u32 %p1,%r0,0; @%p1 bra END; setp.ne.u32 %p1,%r1,0; @%p1 bra READ;
+        st.global.u32 [%d1],7; st.release.gpu.global.u32 [%d1+4],1; bra END;
+        READ: atom.<<relaxed|acquire>>.gpu.global.add.u32 %r8,[%d1+4],0; setp.eq.u32 %p2,%r8,0;
+        @%p2 bra READ; ld.global.u32 %r9,[%d1]; st.global.u32 [%d1+8],%r9;""",
+        ctas=2,
+    ),
+    FaultyKernel(
         "plain_store_for_release",
         "race",
         """
