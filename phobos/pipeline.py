@@ -45,6 +45,7 @@ DEFAULT_PIPELINE = ",".join(
         "ph-place-tiles",
         "ph-insert-barriers",  # needs places: buffers may share bytes
         "ph-lower-to-ptx",
+        "ph-ptx-assume-finite",  # before anything touches the roundings that it replaces
         "ph-ptx-canonicalize",
         "ph-ptx-limit-registers",
         "ph-ptx-verify",
@@ -79,6 +80,7 @@ _LOCATIONS = {
     "ph-insert-barriers": ("insert_barriers", "InsertBarriersPass"),
     "ph-place-tiles": ("place_tiles", "PlaceTilesPass"),
     "ph-lower-to-ptx": ("lower_to_ptx", "LowerToPtxPass"),
+    "ph-ptx-assume-finite": ("ptx_assume_finite", "PtxAssumeFinitePass"),
     "ph-ptx-canonicalize": ("ptx_canonicalize", "PtxCanonicalizePass"),
     "ph-ptx-simplify-branches": ("ptx_branches", "PtxSimplifyBranchesPass"),
     "ph-ptx-fold": ("ptx_fold", "PtxFoldPass"),

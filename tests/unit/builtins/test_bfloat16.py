@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import ml_dtypes
@@ -118,8 +119,50 @@ kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], Y: tensor<bf16>[N]) {{
     same(run(source, a, b), want)
 
 
-def instructions(expression: str) -> int:
-    """How many instructions one more element of a thread takes."""
+CHAINS: dict[str, Rule] = {
+    "max(a * b + a - b, a * 0.5) * b": lambda a, b: larger(a * b + a - b, a * BF16(0.5)) * b,
+    "minnan(abs(a) + b, 4.0) * a - (a - b) - b": lambda a, b: (
+        smaller_or_nan(abs(a) + b, BF16(4)) * a - (a - b) - b
+    ),
+    "b - (a - b) * (a - b) + a": lambda a, b: b - (a - b) * (a - b) + a,
+    "(a * b + (a + b)) - b * b": lambda a, b: (a * b + (a + b)) - b * b,
+    "where(a + b < a * b, a + a * b, b - a * b)": lambda a, b: np.where(
+        a + b < a * b, a + a * b, b - a * b
+    ),
+    "bf16(f32(a * b + a + b) * 3) + a - b": lambda a, b: (
+        (f32(a * b + a + b) * np.float32(3)).astype(BF16) + a - b
+    ),
+}
+
+
+def f32(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("are_mixed", [False, True])
+def test_chains_round_where_values_are_huge_and_where_not(chain: str, are_mixed: bool) -> None:
+    """Threads with huge values and without, in warps of their own and in each warp both."""
+    source = f"""\
+kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], Y: tensor<bf16>[N]) {{
+  let i = ctx.block.x * 2048
+  let a = A[i :+ 2048]
+  let b = B[i :+ 2048]
+  Y[i :+ 2048] = {chain}
+}}
+"""
+    assert "bra" in compiled(source, "sm_75").ptx
+    a, b = pairs()
+    if not are_mixed:
+        order = np.argsort(np.maximum(abs(f32(a)), abs(f32(b))))  # NaN last
+        a, b = a[order], b[order]
+    with np.errstate(all="ignore"):
+        want = CHAINS[chain](a, b)
+    same(run(source, a, b), want)
+
+
+def instructions(expression: str) -> float:
+    """How many instructions one more element of a thread takes, if no value is huge."""
     counts = []
     for width in (1024, 2048):
         source = f"""\
@@ -129,9 +172,9 @@ kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], Y: tensor<bf16>[N]) {{
   Y[0 :+ {width}] = {expression}
 }}
 """
-        body = compiled(source, "sm_75").ptx
+        body = re.sub(r"bra (\$\w+);.*?\1:", "", compiled(source, "sm_75").ptx, flags=re.DOTALL)
         counts.append(sum(line.strip().startswith(ARITHMETIC) for line in body.splitlines()))
-    return (counts[1] - counts[0]) // 4
+    return (counts[1] - counts[0]) / 4
 
 
 # Without what ptxas makes a part of others: abs and neg, selp behind a multiplication.
@@ -142,5 +185,13 @@ def test_a_rounded_value_is_read_as_it_is() -> None:
     """Two to widen; then a sum takes one and 4 to round, a product 1 and 5."""
     assert instructions("a + b") == 2 + 5
     assert instructions("a * b") == 2 + 6
-    assert instructions("(a + b) - a") == 2 + 5 + 5
     assert instructions("max(a, b) + a") == 2 + 1 + 5
+
+
+def test_roundings_that_follow_each_other_assume_that_no_value_is_huge() -> None:
+    """A sum takes one and 2 to round, a product 1 and 3; the result is looked at with another."""
+    assert instructions("(a + b) - a + b") == 2 + 3 * 3 + 0.5
+    assert instructions("a * b + a - b") == 2 + 4 + 3 + 3 + 0.5
+    assert instructions("(a + b) * (a + b) + a - b") == 2 + 3 + 3 + 3 + 3 + 0.5
+    # A product that is no term of a sum has one more; what the larger of two hides is looked at.
+    assert instructions("max(a * b, b) + a - b + a") == 2 + 5 + 0.5 + 1 + 3 * 3 + 0.5
