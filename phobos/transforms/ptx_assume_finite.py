@@ -32,7 +32,7 @@ Precondition: `ph-lower-to-ptx` made the kernel, and nothing changed it. Cost: l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -56,6 +56,8 @@ _SAVED = {Rounded.SUM: 2, Rounded.SQUARE: 1, Rounded.ANY: 1}
 """By a rounding; one more where a sum multiplies."""
 _FOR_A_TEST = 4
 """Besides half an instruction for each rounding that is looked at."""
+_TOGETHER = 2
+"""Outputs that are computed together, which often are two bf16 each."""
 
 _PROPAGATING = (ptx.AddOp, ptx.SubOp, ptx.MulOp, ptx.FmaOp, ptx.NegOp, ptx.AbsOp)
 _OF_F32 = ("f32", "rn.f32")
@@ -106,16 +108,38 @@ def _unrounded(op: Operation) -> SSAValue:
     return op.operands[1]
 
 
-@dataclass
+def _is_pure(op: Operation) -> bool:
+    return isinstance(op, ptx.Instruction) and op.effect is Effect.NONE
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+
 class _Group:
     """Roundings of a block and all that is computed from them, before a use that has an effect.
 
     What is computed for them alone belongs to it, too.
     """
 
-    ops: dict[Operation, None]
-    end: Operation
-    """The first operation behind the group that needs something of it."""
+    def __init__(self, ops: dict[Operation, None], end: Operation):
+        self.ops = ops
+        self.end = end
+        """The first operation behind the group that needs something of it."""
+        self.outputs = [
+            result
+            for op in ops
+            for result in op.results
+            if any(use.operation not in ops for use in result.uses)
+        ]
+        self.needed = self._cone(self.outputs)
+        """The operations that the short form has, too."""
+        self.late: dict[Operation, Operation] = {}
+        """Roundings that are as well made of the smaller or larger of two: that, and of which."""
+        late = self._late()
+        if len(self._looked_at(late)) <= len(self._looked_at({})):
+            self.late = late
+        self.looked_at = self._looked_at(self.late)
+        """What may be inf or NaN without that something else is, at which one looks."""
 
     @classmethod
     def first_of(cls, block: Block) -> _Group | None:
@@ -147,22 +171,14 @@ class _Group:
 
     def saves(self) -> float:
         """Machine instructions of a thread that the short form does without."""
-        saved = sum(_SAVED[known] for known in map(_rounding_of, self.ops) if known is not None)
-        return saved - len(self.looked_at()) / 2 - _FOR_A_TEST
+        known = [_rounding_of(op) for op in self.needed]
+        saved = sum(_SAVED[one] for one in known if one is not None)
+        return saved - len(self.looked_at) / 2 - _FOR_A_TEST
 
     def forget(self) -> None:
         """Leave the roundings as they are, for good."""
         for op in self.roundings():
             del op.attributes[ROUNDS]
-
-    def outputs(self) -> list[SSAValue]:
-        """The values that are needed behind the group."""
-        return [
-            result
-            for op in self.ops
-            for result in op.results
-            if any(use.operation not in self.ops for use in result.uses)
-        ]
 
     def inputs(self) -> list[SSAValue]:
         """The values that the group is computed from, constants apart."""
@@ -173,51 +189,142 @@ class _Group:
                     found[value] = None
         return list(found)
 
-    def looked_at(self) -> list[Operation]:
-        """The roundings whose inf or NaN may not make inf or NaN of another that is looked at."""
+    def users(self, value: SSAValue) -> set[Operation]:
+        """The operations that read a value in the short form, or behind it."""
+        users = {use.operation for use in value.uses}
+        return {user for user in users if user in self.needed or user not in self.ops}
+
+    def in_turn(self, ops: Iterable[Operation], *, in_full: bool) -> list[Operation]:
+        """Operations of the group in an order in which few values are alive at one time.
+
+        Some outputs are computed one behind the other, which is enough to overlap.
+        """
+        wanted = set(ops)
+        order: dict[Operation, None] = {}
+        for start in range(0, len(self.outputs), _TOGETHER):
+            outputs = self.outputs[start : start + _TOGETHER]
+            cone = self._cone(outputs, in_full=in_full)
+            order.update((op, None) for op in self.ops if op in cone and op in wanted)
+        order.update((op, None) for op in self.ops if op in wanted)
+        return list(order)
+
+    def _cone(self, values: Iterable[SSAValue], *, in_full: bool = False) -> set[Operation]:
+        """What values are computed from, with all that the roundings are made of or without."""
+        found: set[Operation] = set()
+        pending = list(values)
+        while pending:
+            op = pending.pop().owner
+            if isinstance(op, Operation) and op in self.ops and op not in found:
+                found.add(op)
+                is_short = _rounding_of(op) is not None and not in_full
+                pending += [_unrounded(op)] if is_short else op.operands
+        return found
+
+    def _late(self) -> dict[Operation, Operation]:
+        """Sums that are rounded for one choice of the smaller or larger of it and a bf16.
+
+        Rounding keeps the order of numbers, and a bf16 as it is.
+        """
+        late: dict[Operation, Operation] = {}
+        for op in self.needed:
+            if _rounding_of(op) is not Rounded.SUM:
+                continue
+            users = list(self.users(op.results[0]))
+            user = users[0] if len(users) == 1 else None
+            if isinstance(user, ptx.MinOp | ptx.MaxOp) and user.suffix == "f32":
+                others = [value for value in user.operands if value is not op.results[0]]
+                if len(others) == 1 and _is_bf16(others[0]):
+                    late[op] = user
+        return {op: user for op, user in late.items() if op not in late.values()}
+
+    def _looked_at(self, late: Mapping[Operation, Operation]) -> dict[Operation, None]:
+        """What rounds so that inf or NaN of it need not show in another of these, in order."""
+        rounding = {op for op in self.needed if _rounding_of(op) is not None and op not in late}
+        rounding.update(late.values())
         found: list[Operation] = []
         seen: set[Operation] = set()
         for op in reversed(self.ops):
-            if any(self._shows_in(use.operation, op, seen) for use in op.results[0].uses):
+            if op not in self.needed or op in late:
+                continue
+            users = self.users(op.results[0])
+            if any(user in seen and self._shows_in(user, op.results[0]) for user in users):
                 seen.add(op)
-            elif _rounding_of(op) is not None:
+            elif op in rounding:
                 seen.add(op)
                 found.append(op)
-        return found[::-1]
+        return dict.fromkeys(reversed(found))
 
-    def _shows_in(self, user: Operation, op: Operation, seen: set[Operation]) -> bool:
-        if user not in seen:
-            return False
+    def _shows_in(self, user: Operation, value: SSAValue) -> bool:
+        """Whether inf and NaN of a value make inf or NaN of what is computed from it."""
         if _rounding_of(user) is not None:
-            return _unrounded(user) is op.results[0]
+            return _unrounded(user) is value
         return isinstance(user, _PROPAGATING) and user.suffix in _OF_F32
 
 
-def _is_pure(op: Operation) -> bool:
-    return isinstance(op, ptx.Instruction) and op.effect is Effect.NONE
+def _is_bf16(value: SSAValue) -> bool:
+    """Whether an f32 is known to be a bf16."""
+    op = value.owner
+    match op:
+        case ptx.ImmOp():
+            return op.pattern & 0xFFFF == 0
+        case ptx.ShlOp(suffix="b32"):
+            return _pattern(op.operands[1]) == 16
+        case ptx.AndOp(suffix="b32"):
+            return _pattern(op.operands[1]) == 0xFFFF0000
+        case ptx.MaxOp(suffix="f32") | ptx.MinOp(suffix="f32"):
+            return all(map(_is_bf16, op.operands))
+        case ptx.NegOp(suffix="f32") | ptx.AbsOp(suffix="f32"):
+            return _is_bf16(op.operands[0])
+        case ptx.MulOp(suffix="rn.f32"):
+            # Any f32 times 2^16 is a multiple of the least bf16.
+            return _pattern(op.operands[1]) == _UP and _has_few_bits(op.operands[0])
+        case ptx.SelpOp():
+            return _rounding_of(op) is not None
+        case _:
+            return False
+
+
+def _has_few_bits(value: SSAValue) -> bool:
+    """Whether an f32 has at most the 8 significant bits of a bf16."""
+    op = value.owner
+    if isinstance(op, ptx.MulOp) and op.suffix == "rn.f32":
+        factor = _pattern(op.operands[1])
+        if factor is not None and factor & 0x7FFFFF == 0:
+            return _has_few_bits(op.operands[0])
+    return _is_bf16(value)
+
+
+def _pattern(value: SSAValue) -> int | None:
+    return value.owner.pattern if isinstance(value.owner, ptx.ImmOp) else None
+
+
+# Rewriting ---------------------------------------------------------------------------------------
 
 
 def _split(entry: ptx.EntryOp, block: Block, group: _Group) -> Block:
     """Puts the short form of a group in its place and the group behind a branch; what follows."""
-    outputs, inputs = group.outputs(), group.inputs()
-    short = _ShortForm(InstructionBuilder(entry.body, group.end.location), group)
     again = Block()
-    rest = Block(arg_types=[value.type for value in outputs])
+    rest = Block(arg_types=[value.type for value in group.outputs])
     entry.body.insert_block_after([again, rest], block)
+    full = group.in_turn(group.ops, in_full=True)
     is_behind = False
     for op in tuple(block.ops):
         is_behind |= op is group.end
-        if is_behind or op in group.ops:
+        if is_behind:
             op.detach()
-            (rest if is_behind else again).add_op(op)
-    for output, argument in zip(outputs, rest.args, strict=True):
-        output.replace_uses_with_if(argument, lambda use: use.operation not in group.ops)
-    test = short.put(block, outputs, again, rest)
+            rest.add_op(op)
+    for op in full:
+        op.detach()
+        again.add_op(op)
+    short = _ShortForm(InstructionBuilder(entry.body, group.end.location), group)
+    test = short.put(block, again, rest)
+    for output, argument in zip(group.outputs, rest.args, strict=True):
+        output.replace_uses_with_if(argument, lambda use: use.operation.parent is rest)
     build = InstructionBuilder(entry.body, group.end.location)
     build.at(again)
-    build.bra(rest, *outputs)
-    for op in group.roundings():
-        del op.attributes[ROUNDS]
+    build.bra(rest, *group.outputs)
+    inputs = group.inputs()
+    group.forget()
     _hide(entry, again, test, inputs)
     return rest
 
@@ -248,59 +355,43 @@ class _ShortForm:
     """A group as it is if no value is huge, at the end of a block."""
 
     def __init__(self, build: InstructionBuilder, group: _Group):
-        self._build, self._ops = build, group.ops
-        looked_at = group.looked_at()
-        self._looked_at = set(looked_at)
-        self._needed = self._needed_for([*group.outputs(), *(op.results[0] for op in looked_at)])
+        self._build, self._group = build, group
         self._values: dict[SSAValue, SSAValue] = {}
         self._parts: dict[SSAValue, SSAValue] = {}
         """Results of roundings, still to be multiplied by 65536."""
         self._test: SSAValue | None = None
         self._single: SSAValue | None = None
+        self._rounds_late = set(group.late.values())
 
-    def put(self, block: Block, outputs: Sequence[SSAValue], again: Block, rest: Block) -> SSAValue:
+    def put(self, block: Block, again: Block, rest: Block) -> SSAValue:
         """Appends it to a block, which goes on with its outputs, or to the group itself.
 
         Gives the value that is inf or NaN in that case.
         """
-        emit = self._build.emit
+        emit, group = self._build.emit, self._group
         self._build.at(block)
-        late = self._only_rounded()
-        for op in self._ops:
-            if op in self._needed and op not in late:
+        skipped = self._only_rounded()
+        for op in group.in_turn(group.needed, in_full=False):
+            if op not in skipped:
                 self._make(op)
-            if op in self._looked_at:
+            if op in group.looked_at:
                 self._look_at(self._value(op.results[0]))
-        values = [self._value(output) for output in outputs]
+        values = [self._value(output) for output in group.outputs]
         test = self._test if self._single is None else self._with_test(self._single, 0)
         assert test is not None
         is_huge = emit(ptx.SetpOp, "geu.f32", emit(ptx.AbsOp, "f32", test), _INFINITY)
         self._build.cond_bra(is_huge, again, rest, (), values)
         return test
 
-    def _needed_for(self, results: Sequence[SSAValue]) -> set[Operation]:
-        """The operations of the group that the short form has, too."""
-        needed: set[Operation] = set()
-        pending = list(results)
-        while pending:
-            op = pending.pop().owner
-            if isinstance(op, Operation) and op in self._ops and op not in needed:
-                needed.add(op)
-                pending += op.operands if _rounding_of(op) is None else [_unrounded(op)]
-        return needed
-
     def _only_rounded(self) -> set[Operation]:
         """Sums and differences that are made with their roundings, being needed for these alone."""
-        late: set[Operation] = set()
-        for op in self._needed:
-            if isinstance(op, ptx.AddOp | ptx.SubOp) and op.suffix == "rn.f32":
-                users = {use.operation for use in op.results[0].uses}
-                is_needed = [user for user in users if user in self._needed]
-                if all(map(self._ops.__contains__, users)) and all(
-                    _rounding_of(user) is Rounded.SUM for user in is_needed
-                ):
-                    late.add(op)
-        return late
+        return {
+            op
+            for op in self._group.needed
+            if isinstance(op, ptx.AddOp | ptx.SubOp)
+            and op.suffix == "rn.f32"
+            and all(_rounding_of(user) is Rounded.SUM for user in self._group.users(op.results[0]))
+        }
 
     def _value(self, old: SSAValue) -> SSAValue:
         """What stands for a value here."""
@@ -310,20 +401,43 @@ class _ShortForm:
 
     def _make(self, op: Operation) -> None:
         self._build.location = op.location
-        known = _rounding_of(op)
+        result, known = op.results[0], _rounding_of(op)
         if known is None:
             self._clone(op)
-            return
-        old, result = _unrounded(op), op.results[0]
-        if known is Rounded.SUM:
-            self._values[result] = sum_in_range(self._build, self._sum(old))
+            if op in self._rounds_late:
+                self._values[result] = sum_in_range(self._build, self._values[result])
+        elif known is Rounded.SUM:
+            total = self._sum(_unrounded(op))
+            is_late = op in self._group.late
+            self._values[result] = total if is_late else sum_in_range(self._build, total)
         else:
-            self._parts[result] = part_of(self._build, self._value(old), known)
+            if known is Rounded.ANY and self._needs_no_sign(op):
+                known = Rounded.SIGNLESS
+            self._parts[result] = part_of(self._build, self._value(_unrounded(op)), known)
 
     def _clone(self, op: Operation) -> None:
         clone = op.clone({operand: self._value(operand) for operand in op.operands})
         self._build.insert(clone)
         self._values.update(zip(op.results, clone.results, strict=True))
+
+    def _needs_no_sign(self, op: Operation) -> bool:
+        """Whether a product, rounded to 0, is but added to what is not 0 or is one of its factors.
+
+        If that is 0, the product is exact.
+        """
+        product, result = _unrounded(op).owner, op.results[0]
+        factors = product.operands if isinstance(product, ptx.MulOp) else ()
+
+        def suits(value: SSAValue) -> bool:
+            is_number = (_pattern(value) or 0) & 0x7FFFFFFF != 0
+            return is_number or any(_is_same(value, factor) for factor in factors)
+
+        return all(
+            isinstance(user, ptx.AddOp | ptx.SubOp)
+            and user.suffix == "rn.f32"
+            and all(value is result or suits(value) for value in user.operands)
+            for user in self._group.users(result)
+        )
 
     def _sum(self, old: SSAValue) -> SSAValue:
         """What a sum of two bf16 is here; an fma if one of them is still to be multiplied.
@@ -331,7 +445,9 @@ class _ShortForm:
         That would give inf where it gives 2^128, and the fma then gives 2^120 or more.
         """
         op = old.owner
-        if old not in self._values and isinstance(op, ptx.AddOp | ptx.SubOp) and op in self._ops:
+        if old in self._values or not isinstance(op, ptx.AddOp | ptx.SubOp):
+            return self._value(old)
+        if op in self._group.ops:
             merged = self._sum_with_part(op)
             if merged is None:
                 self._clone(op)
@@ -361,3 +477,19 @@ class _ShortForm:
 
     def _with_test(self, left: SSAValue, right: SSAValue | int) -> SSAValue:
         return self._build.emit(ptx.FmaOp, "rn.f32", left, right, self._test or 0)
+
+
+def _is_same(left: SSAValue, right: SSAValue) -> bool:
+    """Whether values are known to be equal, as the f32 of one bf16 that was made twice is."""
+    one, other = left.owner, right.owner
+    if left is right:
+        return True
+    return (
+        isinstance(one, ptx.Instruction)
+        and isinstance(other, ptx.Instruction)
+        and type(one) is type(other)
+        and _is_pure(one)
+        and len(one.results) == 1
+        and one.properties == other.properties
+        and tuple(one.operands) == tuple(other.operands)
+    )

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from phobos.dialects import ptx
-from phobos.dialects.ptx import B16, InstructionBuilder
+from phobos.dialects.ptx import B16, B32, InstructionBuilder
 from phobos.transforms.lowering.state import Lowering
 
 _BELOW_ONE = 0x3F7FFF00
@@ -50,6 +50,8 @@ class Rounded(Enum):
     """A multiple of the least bf16."""
     SQUARE = "square"
     """Not negative, nor -0."""
+    SIGNLESS = "signless"
+    """Where it does not matter whether it is rounded to 0 or to -0, unless it is that already."""
     ANY = "any"
 
 
@@ -63,6 +65,8 @@ def widen(low: Lowering, half: SSAValue) -> SSAValue:
     if known is not None:
         return known
     emit, owner = low.build.emit, half.owner
+    if isinstance(owner, ptx.ImmOp):
+        return low.build.imm(owner.pattern << _SHIFT, B32)
     if isinstance(owner, ptx.UnpackOp) and owner.suffix == "b32":
         word = owner.operands[0]
         if half is owner.results[0]:
@@ -105,6 +109,10 @@ def _rounded(
 def part_of(build: InstructionBuilder, value: SSAValue, known: Rounded) -> SSAValue:
     """x / 65536 rounded; NaN for inf. What is rounded to zero keeps its sign if x can be any."""
     emit = build.emit
+    if known is Rounded.SIGNLESS:
+        # The 0 that is added makes +0 of -0, so that -0 keeps its sign.
+        below = emit(ptx.FmaOp, "rn.f32", value, _BELOW_ONE, 0)
+        return emit(ptx.SubOp, "rn.f32", value, below)
     below = emit(ptx.MulOp, "rn.f32", value, _BELOW_ONE)
     if known is not Rounded.ANY:
         return emit(ptx.SubOp, "rn.f32", value, below)

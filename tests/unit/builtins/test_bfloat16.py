@@ -122,7 +122,13 @@ kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], Y: tensor<bf16>[N]) {{
 CHAINS: dict[str, Rule] = {
     "max(a * b + a - b, a * 0.5) * b": lambda a, b: larger(a * b + a - b, a * BF16(0.5)) * b,
     "minnan(abs(a) + b, 4.0) * a - (a - b) - b": lambda a, b: (
-        smaller_or_nan(abs(a) + b, BF16(4)) * a - (a - b) - b
+        smaller_or_nan(abs(a) + b, np.array(4, BF16)) * a - (a - b) - b
+    ),
+    "max(a * b + a, b * 0.5) + min(a - b, abs(b)) * b": lambda a, b: (
+        larger(a * b + a, b * BF16(0.5)) + -larger(-(a - b), -abs(b)) * b
+    ),
+    "max(a * b - 1.0, max(a + b, b)) - a": lambda a, b: (
+        larger(a * b - BF16(1), larger(a + b, b)) - a
     ),
     "b - (a - b) * (a - b) + a": lambda a, b: b - (a - b) * (a - b) + a,
     "(a * b + (a + b)) - b * b": lambda a, b: (a * b + (a + b)) - b * b,
@@ -178,7 +184,17 @@ kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], Y: tensor<bf16>[N]) {{
 
 
 # Without what ptxas makes a part of others: abs and neg, selp behind a multiplication.
-ARITHMETIC = ("add.rn", "sub.rn", "mul.rn", "fma.rn", "max.f32", "setp.ne", "and.", "shl.b32")
+ARITHMETIC = (
+    "add.rn",
+    "sub.rn",
+    "mul.rn",
+    "fma.rn",
+    "max.f32",
+    "min.f32",
+    "setp.ne",
+    "and.",
+    "shl.b32",
+)
 
 
 def test_a_rounded_value_is_read_as_it_is() -> None:
@@ -191,7 +207,13 @@ def test_a_rounded_value_is_read_as_it_is() -> None:
 def test_roundings_that_follow_each_other_assume_that_no_value_is_huge() -> None:
     """A sum takes one and 2 to round, a product 1 and 3; the result is looked at with another."""
     assert instructions("(a + b) - a + b") == 2 + 3 * 3 + 0.5
-    assert instructions("a * b + a - b") == 2 + 4 + 3 + 3 + 0.5
-    assert instructions("(a + b) * (a + b) + a - b") == 2 + 3 + 3 + 3 + 3 + 0.5
+    assert instructions("a * -b + (a + b) - b") == 2 + 4 + 3 * 3 + 0.5
+    # Of some products the sign does not matter where they are rounded to 0.
+    assert instructions("a * b + a - b") == 2 + 3 + 2 * 3 + 0.5
+    assert instructions("a * b - 1.0 - b") == 2 + 3 + 2 * 3 + 0.5
+    assert instructions("(a + b) * (a + b) + a - b") == 2 + 3 + 3 + 2 * 3 + 0.5
     # A product that is no term of a sum has one more; what the larger of two hides is looked at.
     assert instructions("max(a * b, b) + a - b + a") == 2 + 5 + 0.5 + 1 + 3 * 3 + 0.5
+    # The larger of a sum and a bf16 is rounded instead.
+    assert instructions("max(a + b, b) + a - b + a") == 2 + 1 + 1 + 2 + 3 * 3 + 0.5
+    assert instructions("min(a + b, 4.0) + a - b + a") == 2 + 1 + 1 + 2 + 3 * 3 + 0.5
