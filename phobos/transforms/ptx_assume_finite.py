@@ -32,7 +32,7 @@ Precondition: `ph-lower-to-ptx` made the kernel, and nothing changed it. Cost: l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -50,14 +50,14 @@ _UP = 0x47800000
 """2^16."""
 _MINUS_UP = 0xC7800000
 
-LEAST_SAVED = 12
+LEAST_SAVED = 10
 """Machine instructions to save, of a thread, so that a branch and a second copy pay."""
-_SAVED = {Rounded.SUM: 2, Rounded.SQUARE: 1, Rounded.ANY: 1}
-"""By a rounding; one more where a sum multiplies."""
+_SAVED = {Rounded.SUM: 2, Rounded.SQUARE: 1, Rounded.ANY: 0}
+"""By a rounding. One of a product saves its test for inf, but may have to be looked at for that."""
 _FOR_A_TEST = 4
 """Besides half an instruction for each rounding that is looked at."""
-_TOGETHER = 2
-"""Outputs that are computed together, which often are two bf16 each."""
+MAX_KEPT = 64
+"""Registers of a thread that may be kept until the branch: what it computes from, and what is."""
 
 _PROPAGATING = (ptx.AddOp, ptx.SubOp, ptx.MulOp, ptx.FmaOp, ptx.NegOp, ptx.AbsOp)
 _OF_F32 = ("f32", "rn.f32")
@@ -88,7 +88,7 @@ def assume_finite(entry: ptx.EntryOp, least_saved: int = LEAST_SAVED) -> bool:
         group = _Group.first_of(block)
         if group is None:
             continue
-        if group.saves() >= least_saved:
+        if group.pays(least_saved):
             pending.append(_split(entry, block, group))
             changed = True
         else:
@@ -169,11 +169,12 @@ class _Group:
         """The last instructions of the roundings."""
         return [op for op in self.ops if _rounding_of(op) is not None]
 
-    def saves(self) -> float:
-        """Machine instructions of a thread that the short form does without."""
+    def pays(self, least_saved: int) -> bool:
+        """Whether the short form does without so many machine instructions of a thread."""
         known = [_rounding_of(op) for op in self.needed]
         saved = sum(_SAVED[one] for one in known if one is not None)
-        return saved - len(self.looked_at) / 2 - _FOR_A_TEST
+        saved -= len(self.looked_at) / 2 + _FOR_A_TEST
+        return saved >= least_saved and len(self.inputs()) + len(self.outputs) <= MAX_KEPT
 
     def forget(self) -> None:
         """Leave the roundings as they are, for good."""
@@ -197,24 +198,31 @@ class _Group:
     def in_turn(self, ops: Iterable[Operation], *, in_full: bool) -> list[Operation]:
         """Operations of the group in an order in which few values are alive at one time.
 
-        Some outputs are computed one behind the other, which is enough to overlap.
+        The outputs are computed one behind the other; ptxas has some of them overlap.
         """
-        wanted = set(ops)
+        wanted, place = set(ops), {op: place for place, op in enumerate(self.ops)}
         order: dict[Operation, None] = {}
-        for start in range(0, len(self.outputs), _TOGETHER):
-            outputs = self.outputs[start : start + _TOGETHER]
-            cone = self._cone(outputs, in_full=in_full)
-            order.update((op, None) for op in self.ops if op in cone and op in wanted)
-        order.update((op, None) for op in self.ops if op in wanted)
-        return list(order)
+        for output in self.outputs:
+            cone = self._cone([output], in_full=in_full, without=order)
+            order.update((op, None) for op in sorted(cone, key=place.__getitem__))
+        order.update((op, None) for op in self.ops)
+        return [op for op in order if op in wanted]
 
-    def _cone(self, values: Iterable[SSAValue], *, in_full: bool = False) -> set[Operation]:
+    def _cone(
+        self,
+        values: Iterable[SSAValue],
+        *,
+        in_full: bool = False,
+        without: Container[Operation] = (),
+    ) -> set[Operation]:
         """What values are computed from, with all that the roundings are made of or without."""
         found: set[Operation] = set()
         pending = list(values)
         while pending:
             op = pending.pop().owner
-            if isinstance(op, Operation) and op in self.ops and op not in found:
+            if isinstance(op, Block) or op not in self.ops or op in without:
+                continue
+            if op not in found:
                 found.add(op)
                 is_short = _rounding_of(op) is not None and not in_full
                 pending += [_unrounded(op)] if is_short else op.operands
