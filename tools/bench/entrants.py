@@ -51,7 +51,7 @@ class Selection:
     Attributes:
         contenders: the contenders.
         chip: the chip that Phobos compiles for; None for the machine's own.
-        older: chips for which Phobos' best candidate is compiled too and takes part.
+        older: chips for which Phobos' candidates are compiled too; the best of each takes part.
         constants: values for Phobos' constants in place of those that the case tries.
         tensor_maps: whether Phobos' kernels may take tensor maps, on chips that have them.
     """

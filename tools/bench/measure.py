@@ -247,9 +247,10 @@ def _compete(
         best = _best_of_each(ready, [median_seconds(own) for own in samples])
         finalists = [ready[index] for index in best]
     with watch.step("older chips"):
-        older, faults = _for_older_chips(
-            problem, machine, settings.selection, finalists, buffers[0], watch
+        built, faults = _for_older_chips(
+            problem, machine, settings.selection, ready, buffers[0], watch
         )
+        older = _best_of_each_chip(built, contest, buffers) if machine.is_alive() else []
     results += faults
     if not machine.is_alive():
         return results
@@ -311,13 +312,26 @@ def _for_older_chips(
     problem: Problem,
     machine: Machine,
     selection: Selection,
-    finalists: Sequence[Ready],
+    ready: Sequence[Ready],
     values: Values,
     watch: Stopwatch,
 ) -> tuple[list[Ready], list[Result]]:
-    """Phobos' finalist compiled for the other chips, checked as every candidate is."""
-    builds = [build for one in finalists for build in older_builds(problem, selection, one.entrant)]
+    """Phobos' candidates compiled for the other chips, checked as every candidate is."""
+    builds = [build for one in ready for build in older_builds(problem, selection, one.entrant)]
     return check_candidates(problem, machine, builds, values, watch) if builds else ([], [])
+
+
+def _best_of_each_chip(
+    built: Sequence[Ready], contest: Contest, buffers: Sequence[Values]
+) -> list[Ready]:
+    """What seems to be the fastest build for each chip, whose code may like other constants."""
+    pilots = contest.pilot([_bind(one.run, buffers) for one in built])
+    best: dict[str | None, tuple[float, Ready]] = {}
+    for one, seconds in zip(built, pilots, strict=True):
+        chip = one.entrant.chip
+        if chip not in best or seconds < best[chip][0]:
+            best[chip] = seconds, one
+    return [one for _, one in best.values()]
 
 
 def older_builds(problem: Problem, selection: Selection, entrant: Entrant) -> list[Entrant]:

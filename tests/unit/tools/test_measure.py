@@ -206,6 +206,14 @@ def test_the_best_candidate_is_built_for_older_chips_and_measured_too() -> None:
     assert all(one.seconds is not None and one.choices for one in results)
 
 
+def test_one_candidate_for_each_older_chip_takes_part() -> None:
+    selection = Selection((Contender.PHOBOS,), None, ("sm_75", "sm_80"))
+    settings = Settings(selection, rounds=1, search_rounds=1)
+    results = measure(toy_problem({}), NumpyMachine(), settings)
+    assert sum(one.stage is Stage.SEARCH for one in results) > 1
+    assert [one.chip for one in results if one.stage is Stage.OLDER] == ["sm_75", "sm_80"]
+
+
 def test_a_build_for_an_older_chip_that_fails_is_a_result() -> None:
     selection = Selection((Contender.PHOBOS,), None, ("sm_99",), (("BLOCK", 128),))
     results = measure(toy_problem({}), NumpyMachine(), Settings(selection, rounds=1))
