@@ -5,7 +5,7 @@
 // beta = 0 the old C is not read, and may hold anything.
 
 @autotune(
-  TILE_M in [128, 256], TILE_N in [64, 256], TILE_K in [32, 64], THREADS in [128, 256]
+  TILE_M in [128, 256], TILE_N in [64, 128, 256], TILE_K in [32, 64], THREADS in [128, 256]
 )
 @launch(THREADS)
 @dynshared

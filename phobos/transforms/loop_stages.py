@@ -90,12 +90,16 @@ def zero_tile(build: OpBuilder, type_: TensorType) -> SSAValue:
     return build.add(tile.SplatOp(zero, type_))
 
 
+def shared_limit(kernel: gpu.FuncOp, target: Chip) -> int:
+    """The most bytes of shared memory that a kernel can have."""
+    return target.max_dynamic_shared if DYNAMIC in kernel.attributes else MAX_STATIC_SHARED
+
+
 class SharedRoom:
     """The shared memory beside what else is there during a loop."""
 
     def __init__(self, kernel: gpu.FuncOp, loop: scf.ForOp, target: Chip):
-        is_dynamic = DYNAMIC in kernel.attributes
-        self.limit = target.max_dynamic_shared if is_dynamic else MAX_STATIC_SHARED
+        self.limit = shared_limit(kernel, target)
         """The most bytes that the kernel can have."""
         number = op_numbers(kernel)
         self._buffers = lives(kernel, number)

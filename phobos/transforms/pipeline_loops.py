@@ -58,6 +58,7 @@ from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip, chip
 from phobos.targets.ptx.occupancy import least_ctas, shared_for
 from phobos.transforms.assign_layouts import turned
+from phobos.transforms.copied_operands import PIPELINE, asked_stages
 from phobos.transforms.copy_ahead import STAGES_TO_OVERLAP, Staged, can_overlap, copy_ahead
 from phobos.transforms.load_ahead import Front, carry_ahead, fronts_of, stage_ahead
 from phobos.transforms.loop_stages import SharedRoom, index_ops
@@ -65,7 +66,6 @@ from phobos.transforms.place_tiles import ALIGNMENT
 from phobos.transforms.tensor_copy_ahead import can_copy_tensors, tensor_copy_ahead
 
 GROUP = "fallback"
-PIPELINE = "phobos.pipeline"
 MAX_STAGES = 4
 MIN_COPY_BYTES = 4
 _WORD_BYTES = 4
@@ -99,7 +99,7 @@ class PipelineLoopsPass(ModulePass):
 
 def _wants_pipeline(loop: scf.ForOp, kernel: gpu.FuncOp) -> bool:
     """Whether the author asked for what a loop with contractions could have."""
-    asked = PIPELINE in kernel.attributes and _asked_stages(kernel) != 1
+    asked = PIPELINE in kernel.attributes and asked_stages(kernel) != 1
     return asked and any(isinstance(op, DotOp) for op in loop.body.block.ops)
 
 
@@ -113,13 +113,6 @@ def _tell_why_not(loop: scf.ForOp, plan: Plan, told: set[Location | None]) -> No
                 f"`@pipeline` is not applied to this loop: {plan.reason}", place, group=GROUP
             )
         )
-
-
-def _asked_stages(kernel: gpu.FuncOp) -> int | None:
-    """The number in `@pipeline(n)`; None for the attribute without one, and without it."""
-    found = kernel.attributes.get(PIPELINE)
-    number = found.value.data if isinstance(found, IntegerAttr) else -1
-    return number if number >= 1 else None
 
 
 class Form(StrEnum):
@@ -155,7 +148,7 @@ def plan_pipeline(
 
     Tensor copies are a choice only if the launch can bring `tensor_maps`.
     """
-    asked = _asked_stages(kernel)
+    asked = asked_stages(kernel)
     if asked == 1:
         return _no_pipeline("`@pipeline(1)` turns it off")
     loads = _loads_of_operands(loop)

@@ -16,7 +16,8 @@ others are multiply-adds. A thread's own sum of byte products becomes `dp4a`:
     %s = tile.run_dot %a, %b, %zero : vector<16xi8>
 
 With `tensor_maps`, which lets copies round f32 to tf32 on their way to shared memory, `wgmma` makes
-products of tf32 of operands that are rounded first; turned where A and B are loaded along rows:
+products of tf32 whose operands tensor copies bring, and which are rounded first; turned where A and
+B are loaded along rows:
 
     %d = tile.dot %a, %b, %c : ...
     -->
@@ -85,6 +86,7 @@ from phobos.transforms.contraction_forms import (
     wgmma_rows,
     wmma_for,
 )
+from phobos.transforms.copied_operands import operands_can_come
 
 GROUP = "fallback"
 TENSORCORE = "phobos.tensorcore"
@@ -167,7 +169,7 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
     turned, exact = "", FAST_MATH not in kernel.attributes
     registers = registers_of(kernel)
     for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
-        if rounds_before(form) and not (tensor_maps and _is_loaded(op.a) and _is_loaded(op.b)):
+        if rounds_before(form) and not (tensor_maps and operands_can_come(op, kernel, target)):
             continue
         is_turned = rounds_before(form) and _come_along_rows(op)
         sizes = (n, m, depth) if is_turned else (m, n, depth)
@@ -198,9 +200,9 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
 
 _ANY_DEPTH = 1 << 30
 _NOT_ROUNDED = (
-    "; wgmma of tf32 takes operands that are loaded, A along K, whole warpgroups, a power of two of"
-    " them, single products of 64 rows or more, of 64 columns if B is loaded along N, and sums of"
-    f" at most {MAX_SUM_REGISTERS} registers"
+    "; wgmma of tf32 takes operands that tensor copies bring, A along K, whole warpgroups, a power"
+    " of two of them, single products of 64 rows or more, of 64 columns if B lies along N, and sums"
+    f" of at most {MAX_SUM_REGISTERS} registers"
 )
 _MADE_TURNED = ", and wgmma makes C^T = B^T A^T, since it reads them along K"
 
@@ -364,13 +366,6 @@ def _come_along_k(op: DotOp) -> bool:
 def _come_along_rows(op: DotOp) -> bool:
     """Whether A is contiguous along K where it comes from, and B along N."""
     return _contiguous_axis(op.a) == 1 and _contiguous_axis(op.b) == 1
-
-
-def _is_loaded(value: SSAValue) -> bool:
-    owner = value.owner
-    if isinstance(owner, TransposeOp):
-        return _is_loaded(owner.value)
-    return isinstance(owner, tile.LoadOp)
 
 
 def _contiguous_axis(value: SSAValue) -> int | None:

@@ -40,11 +40,9 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from phobos.analysis.loop_memory import READS
 from phobos.dialects import tile
-from phobos.dialects.atomics import LoadAcquireOp
 from phobos.dialects.contraction import DotOp, by_warpgroups, can_be_in_flight
 from phobos.dialects.tensor_copies import (
     TF32,
@@ -58,6 +56,7 @@ from phobos.dialects.tensor_copies import (
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.layout.boxes import swizzle_of_boxes
 from phobos.transforms.assign_layouts import turned
+from phobos.transforms.copied_operands import can_be_described, can_have_copies, is_input
 from phobos.transforms.copy_ahead import (
     Staged,
     await_behind,
@@ -66,11 +65,6 @@ from phobos.transforms.copy_ahead import (
     replace_buffer,
 )
 from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
-
-MIN_AXES, MAX_AXES = 2, 5
-"""Of a tensor that tensor copies are made of here."""
-ALIGNED_BYTES = 16
-"""What the hardware wants of the distance of rows."""
 
 
 def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: int) -> None:
@@ -211,36 +205,20 @@ def can_copy_tensors(loop: scf.ForOp, kernel: gpu.FuncOp, staged: Sequence[Stage
     products = [op for op in loop.body.block.ops if isinstance(op, DotOp)]
     return (
         bool(staged)
-        and not any(isinstance(op, LoadAcquireOp) for op in kernel.walk())
+        and can_have_copies(kernel)
         and all(by_warpgroups(op) for op in products if not buffers.isdisjoint((op.a, op.b)))
-        and all(_is_input(one.load.mem, entry) and _swizzle(one) is not None for one in staged)
-    )
-
-
-def _is_input(mem: SSAValue, entry: Block) -> bool:
-    """Whether a tensor is an argument that the kernel only reads.
-
-    What threads write, a tensor copy sees behind a fence only.
-    """
-    return (
-        isinstance(mem, BlockArgument)
-        and mem.block is entry
-        and all(isinstance(use.operation, READS) for use in mem.uses)
+        and all(is_input(one.load.mem, entry) and _swizzle(one) is not None for one in staged)
     )
 
 
 def _swizzle(staged: Staged) -> int | None:
     """The bytes of a swizzled row of what a tile is copied to; None if copies cannot bring it."""
     load = staged.load
-    value, mem = load.result.type, load.mem.type
+    value = load.result.type
     assert isinstance(value, TensorType)
-    assert isinstance(mem, MemRefType)
     element = value.element_type
     assert isinstance(element, FixedBitwidthType)
-    rank, proven = len(mem.get_shape()), load.vector.value.data if load.vector is not None else 1
-    if not MIN_AXES <= rank <= MAX_AXES or load.fill is not None:
-        return None
-    if proven * element.size < ALIGNED_BYTES:
+    if not can_be_described(load):
         return None
     shared = tile.shared_layout_of(staged.buffer.memref)
     in_tensor = shared if staged.turn is None else turned(shared)

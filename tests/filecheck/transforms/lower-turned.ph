@@ -20,5 +20,9 @@
 @launch(128)
 @tensorcore(tf32)
 kernel product(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
-  C[0 :+ 32, 0 :+ 64] = dot(A[0 :+ 32, 0 :+ 16], B[0 :+ 16, 0 :+ 64])
+  var acc: tile<f32>[32, 64] = 0.0
+  for k in range(0, K, 16) {
+    acc += dot(A[0 :+ 32, k :+ 16], B[k :+ 16, 0 :+ 64])
+  }
+  C[0 :+ 32, 0 :+ 64] = acc
 }

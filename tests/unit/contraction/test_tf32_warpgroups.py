@@ -1,7 +1,7 @@
 """Products in tf32 by `wgmma`: as they are if both operands lie along K, else C^T = B^T A^T.
 
-Here threads round the operands and store them to shared memory: only the choice of instruction is
-told that there may be tensor maps.
+Here threads round the operands and store them to shared memory: the choice of instruction is told
+that tensor copies bring them, whether they could or not.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from phobos.driver.compilation import Compilation, compile_text
 from phobos.driver.options import CompileOptions
 from phobos.pipeline import default_pipeline
 from phobos.targets.ptx.assembler import assemble
+from phobos.transforms import select_contraction
 from phobos.transforms.pipeline_loops import PipelineLoopsPass
 from phobos.transforms.select_contraction import SelectContractionPass
 from tests.support.ptxas import needs_ptxas
@@ -33,6 +34,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*is not applied to this loop:phobos.PhobosWarning"),
     pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets products be made by `wgmma` whose operands come another way."""
+    monkeypatch.setattr(select_contraction, "operands_can_come", lambda *_: True)
 
 
 @dataclass(frozen=True)
