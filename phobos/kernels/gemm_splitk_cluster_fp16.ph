@@ -7,12 +7,12 @@
 
 @autotune(
   TILE_M in [64, 128], TILE_N in [64, 128], TILE_K in [32, 64], THREADS in [128, 256],
-  SPLITS in [4, 1, 2, 8]
+  SPLITS in [2, 1, 4, 8], STAGES in [4, 2, 8]
 )
 @launch(THREADS)
 @cluster(SPLITS)
 @dynshared
-@pipeline
+@pipeline(STAGES)
 kernel gemm_splitk(
   A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f16>[M, N], alpha: f32, beta: f32
 ) {

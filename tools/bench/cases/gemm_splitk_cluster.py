@@ -6,9 +6,9 @@ from tools.bench.case import Choices
 from tools.bench.products import HALF_SHAPES, THIN, mm, product_case, tiles
 
 SEARCH: tuple[Choices, ...] = (
-    *({**one, "SPLITS": 2} for one in tiles((64, 64, 64, 128), (64, 128, 64, 128))),
-    *({**one, "SPLITS": 4} for one in tiles((128, 128, 64, 256), (64, 128, 64, 128))),
-    *({**one, "SPLITS": 8} for one in tiles((128, 256, 64, 256))),
+    *({**one, "SPLITS": 2, "STAGES": 8} for one in tiles((128, 64, 64, 128), (64, 64, 64, 128))),
+    *({**one, "SPLITS": 2, "STAGES": 4} for one in tiles((128, 64, 128, 128), (64, 128, 64, 128))),
+    *({**one, "SPLITS": 4, "STAGES": 4} for one in tiles((128, 128, 64, 256))),
 )
 
 CASE = product_case(
