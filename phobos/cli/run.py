@@ -137,6 +137,9 @@ def _emulates(given: argparse.Namespace) -> bool:
 
 
 def _run(given: argparse.Namespace) -> None:
+    from phobos.runtime.extras import require_packages
+
+    require_packages()
     if given.check is not None:
         from phobos.emulator import known_checks
 

@@ -186,6 +186,8 @@ def _assignable(checker: Checker, target: ast.Name, op: ast.AssignOp) -> Variabl
             help = checker.near(name)
             if help is None and op is ast.AssignOp.SET:
                 help = f"declare it with `let {name} = ...`, or `var` if it changes later"
+                # Meant as a declaration, so that its uses are no errors of their own.
+                checker.scope.declare(name, Poisoned(name, target.span))
             checker.error(target.span, f"`{name}` is not defined", help=help)
         case _:
             checker.error(

@@ -114,10 +114,14 @@ class Checker:
                 help=f"declare it before that block: `var {name} = ...`",
             )
         help = spelling(name, FUNCTIONS) or self.near(name)
+        if help is None and len(name) > 1 and name.isupper():
+            help = f"a constant is declared before the kernel: `@autotune({name} in [64, 256])`"
         return self.fail(place, f"`{name}` is not defined", help=help)
 
     def near(self, name: str) -> str | None:
         """A line of help that offers the name in scope that a misspelt one is closest to."""
+        if len(name) == 1:  # which is close to every short one
+            return None
         slack = max(2, len(name) // 3)
         return did_you_mean(
             name, (known for known in self.scope.names() if abs(len(known) - len(name)) <= slack)

@@ -34,7 +34,8 @@ BYTE_ORDER_MARK = "\ufeff"
 _KERNEL_HELP = "a kernel looks like `kernel name(x: tensor<f32>[N]) { ... }`"
 _FUNCTION_HELP = "a function looks like `fn name(x: f32) -> f32 { ... }`"
 _FOREIGN_DECLARATIONS = {
-    **dict.fromkeys(("def", "func", "function", "void", "__device__"), _FUNCTION_HELP),
+    **dict.fromkeys(("def", "func", "function", "void"), f"{_KERNEL_HELP}, {_FUNCTION_HELP}"),
+    "__device__": _FUNCTION_HELP,
     **dict.fromkeys(("__global__", "kernal", "Kernel", "extern"), _KERNEL_HELP),
     **dict.fromkeys(
         ("let", "var", "const"),

@@ -19,6 +19,7 @@ from phobos.runtime.device import (
     choose_device,
 )
 from phobos.runtime.expressions import evaluate
+from phobos.runtime.extras import require_packages
 from phobos.runtime.tensor_maps import map_fault
 from phobos.targets.ptx.contract import KernelContract
 
@@ -60,6 +61,7 @@ def prepare(
 
     Raises PhobosError if anything about it is wrong. Nothing is written.
     """
+    require_packages()
     handle = stream_handle(stream, (*args, *named.values()))
     binding = bind(kernel, args, named, handle)
     chosen = choose_device(device, binding.views)
