@@ -40,3 +40,8 @@ def _written_by(op: Operation) -> set[SSAValue]:
     if isinstance(op, AsyncCopyOp | TensorCopyOp):
         return {op.buffer}
     return {operand for operand in op.operands if isinstance(operand.type, MemRefType)}
+
+
+def is_only_read(mem: SSAValue) -> bool:
+    """Whether no op that names a memref writes it."""
+    return all(mem not in _written_by(use.operation) for use in mem.uses)

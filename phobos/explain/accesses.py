@@ -19,6 +19,7 @@ _VERBS: dict[type[Operation], str] = {
     ptx.LdOp: "load",
     ptx.StOp: "store",
     ptx.CpAsyncOp: "copy",
+    ptx.CpAsyncBulkTensorOp: "tensor copy",
     ptx.LdmatrixOp: "load",
     ptx.StmatrixOp: "store",
     ptx.WmmaLoadOp: "load",
@@ -63,6 +64,12 @@ def _access(group: _Group, facts: Mapping[Key, Facts], places: Places) -> Access
     space = _space(op)
     key = _key(op)
     known = facts.get(key) if key is not None else None
+    boxes = known.boxes if known is not None and isinstance(op, ptx.CpAsyncBulkTensorOp) else None
+    if boxes is not None:
+        size = boxes.bytes // boxes.count
+        text, verb = _mnemonic(op), _VERBS[type(op)]
+        count = group.count
+        return Access(places.of(op), space, verb, text, size, count, 0, boxes=boxes)
     size = _bytes(op)
     return Access(
         places.of_target(op) if isinstance(op, ptx.StOp) else places.of(op),
@@ -99,7 +106,7 @@ def _mnemonic(op: Instruction) -> str:
 
 def _space(op: Instruction) -> str:
     parts = op.suffix.split(".")
-    if isinstance(op, ptx.CpAsyncOp):
+    if isinstance(op, ptx.CpAsyncOp | ptx.CpAsyncBulkTensorOp):
         return "global to shared"
     if "shared::cluster" in parts:
         return "shared, of the cluster's CTAs"
@@ -108,6 +115,8 @@ def _space(op: Instruction) -> str:
 
 def _bytes(op: Instruction) -> int:
     """What one thread moves with an instruction."""
+    if isinstance(op, ptx.CpAsyncBulkTensorOp):
+        return 0
     if isinstance(op, ptx.CpAsyncOp):
         return op.immediates[0]
     if isinstance(op, ptx.WmmaLoadOp | ptx.WmmaStoreOp):

@@ -9,6 +9,8 @@ length to share none. For accesses of shared memory: the passes that banks make 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import prod
 
 from xdsl.dialects import gpu, memref, vector
 from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType, VectorType
@@ -21,10 +23,13 @@ from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp, 
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import AsyncCopyOp
+from phobos.dialects.tensor_copies import TensorCopyOp
 from phobos.explain.banks import BufferCost, buffer_cost, lane_cost, operand_cost, worse
 from phobos.explain.lanes import Lanes
 from phobos.explain.masks import Limits
-from phobos.explain.records import Coalesced
+from phobos.explain.places import tensor_name
+from phobos.explain.records import Boxes, Coalesced
+from phobos.explain.tiles import element_name
 from phobos.ir.kernel import extent_multiple_of, index_bits_of, threads_of
 from phobos.ir.locations import location_of
 from phobos.layout import contiguous_vector
@@ -46,6 +51,7 @@ class Facts(Record):
     coalesced: Coalesced | None = None
     narrow: str | None = None
     banks: BufferCost | None = None
+    boxes: Boxes | None = None
 
 
 def access_facts(kernel: gpu.FuncOp, limits: Limits) -> dict[Key, Facts]:
@@ -71,7 +77,7 @@ def _worse(known: Facts, other: Facts) -> Facts:
     """Of two accesses of one place the one with more conflicts, or that of which more is known."""
     if known.banks is not None and other.banks is not None:
         return Facts(banks=worse(known.banks, other.banks))
-    return other if known.coalesced is None else known
+    return replace(other if known.coalesced is None else known, boxes=known.boxes or other.boxes)
 
 
 def key_of(op: Operation, *, writes: bool, is_shared: bool) -> Key | None:
@@ -95,6 +101,8 @@ def _facts(op: Operation, lanes: Lanes, limits: Limits) -> Facts | None:
             return Facts(banks=operand_cost(op, lanes.threads))
         case AsyncCopyOp():
             return _tile_facts(op, op.tile_type, limits)
+        case TensorCopyOp():
+            return Facts(boxes=_boxes(op))
         case memref.LoadOp() | memref.StoreOp():
             return _point_facts(op.memref, op.indices, 1, lanes)
         case AtomicOp() | CompareExchangeOp() | LoadAcquireOp() | StoreReleaseOp():
@@ -198,6 +206,13 @@ def _touched(starts: Iterable[int], size: int) -> Coalesced:
 
 def _bytes(number: int) -> str:
     return f"{number} byte" if number == 1 else f"{number} bytes"
+
+
+def _boxes(op: TensorCopyOp) -> Boxes:
+    assert isinstance(op.mem.type, MemRefType)
+    element = element_name(op.mem) if op.rounded is None else op.rounded.data
+    count = prod(op.tile_shape) // prod(op.box_shape)
+    return Boxes(tensor_name(op.mem), element, op.box_shape, count, op.moved_bytes)
 
 
 # ---- single elements and runs

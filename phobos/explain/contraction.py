@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import OPERAND_FORMS, WGMMA, DotOp, Instruction
+from phobos.explain.masks import Limits
 from phobos.explain.places import Places, order_of
 from phobos.explain.records import Contraction, Pipelining, Place
 from phobos.ir.locations import location_of
@@ -73,7 +74,12 @@ def homes(kernel: gpu.FuncOp) -> dict[_Spot, tuple[str, str]]:
 
 
 def plans(
-    kernel: gpu.FuncOp, target: Chip, places: Places, *, tensor_maps: bool = False
+    kernel: gpu.FuncOp,
+    target: Chip,
+    places: Places,
+    limits: Limits,
+    *,
+    tensor_maps: bool = False,
 ) -> dict[_Spot, Pipelining]:
     """How the loads of each product in a loop run ahead, before loops are rewritten."""
     found: dict[_Spot, Pipelining] = {}
@@ -85,7 +91,7 @@ def plans(
             continue
         plan = plan_pipeline(loop, kernel, target, tensor_maps)
         staged = {one.buffer.memref for one in plan.staged}
-        place = places.of(loop)
+        place, obstacle = places.of(loop), _obstacle_words(plan, limits)
         for dot in dots:
             spot = _spot(dot)
             if spot is None:
@@ -94,9 +100,17 @@ def plans(
                 found[spot] = _beside_copies(plan, place)
             else:
                 found[spot] = Pipelining(
-                    str(plan.form), plan.stages, place, plan.reason, plan.overlap
+                    str(plan.form), plan.stages, place, plan.reason, plan.overlap, obstacle
                 )
     return found
+
+
+def _obstacle_words(plan: Plan, limits: Limits) -> str | None:
+    """What keeps tensor copies away, with what is not proven of a slice."""
+    if plan.obstacle is None:
+        return None
+    narrow = None if plan.obstacle.load is None else limits.narrow(plan.obstacle.load)
+    return plan.obstacle.words + (f", since {narrow}" if narrow is not None else "")
 
 
 def _beside_copies(plan: Plan, place: Place | None) -> Pipelining:

@@ -13,8 +13,8 @@ from phobos.dialects import ptx
 from phobos.explain import contraction
 from phobos.explain.accesses import accesses
 from phobos.explain.coalescing import Facts, Key, access_facts
-from phobos.explain.machine import barriers, machines, registers
-from phobos.explain.masks import Limits, masks
+from phobos.explain.machine import barriers, machines, registers, waits
+from phobos.explain.masks import Limits, masks, without_tensor_copies
 from phobos.explain.places import Places
 from phobos.explain.records import Explanation, Kernel, Pipelining
 from phobos.explain.sass import disassemble
@@ -86,6 +86,7 @@ class Explainer:
                         accesses=accesses(entry, notes.facts, self.places),
                         registers=registers(entry),
                         barriers=barriers(entry),
+                        waits=waits(entry),
                         tensor_maps=tensor_maps_of(entry),
                         cluster=cluster_of(entry),
                     )
@@ -166,7 +167,11 @@ def _reasons(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
 
 def _plans(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
     notes.plans = contraction.plans(
-        kernel, explainer.target, explainer.places, tensor_maps=explainer.tensor_maps
+        kernel,
+        explainer.target,
+        explainer.places,
+        notes.limits,
+        tensor_maps=explainer.tensor_maps,
     )
     notes.homes = contraction.homes(kernel)
 
@@ -176,6 +181,7 @@ def _tiles(explainer: Explainer, kernel: gpu.FuncOp, notes: _Notes) -> None:
     notes.facts = access_facts(kernel, notes.limits)
     notes.add(
         tiles=register_tiles(kernel, places),
+        masks=without_tensor_copies(notes.kernel.masks, kernel, places),
         shared=shared_memory(kernel, explainer.target, places),
         contractions=contraction.contractions(
             kernel, notes.reasons, notes.plans, notes.homes, places

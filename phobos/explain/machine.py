@@ -41,6 +41,15 @@ def barriers(entry: ptx.EntryOp) -> int:
     )
 
 
+def waits(entry: ptx.EntryOp) -> int:
+    """Places in the text of a kernel where threads wait at an mbarrier."""
+    return sum(
+        isinstance(op, ptx.MbarrierOp) and op.suffix.startswith("try_wait")
+        for block in entry.body.blocks
+        for op in block.ops
+    )
+
+
 def machines(
     log: str,
     mixes: dict[str, tuple[Mix, ...]],

@@ -6,6 +6,7 @@ loops are split; `masks` joins it with the IR after that.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from xdsl.dialects import gpu, scf, vector
@@ -15,11 +16,13 @@ from xdsl.ir import Operation, SSAValue
 from phobos.analysis.ranges import Facts, Ranges, analyze
 from phobos.dialects import tile
 from phobos.dialects.gathering import GatherOp, ScatterOp
+from phobos.dialects.staging import AsyncCopyOp
+from phobos.dialects.tensor_copies import TensorCopyOp, element_bytes
 from phobos.explain.places import Places, order_of, tensor_name
 from phobos.explain.records import Mask, Place
 from phobos.ir.kernel import dim_name_of, extent_multiple_of, index_bits_of
 from phobos.ir.locations import location_of
-from phobos.transforms.analyze_extents import WidthLimit, width_limits
+from phobos.transforms.analyze_extents import MAX_VECTOR_BYTES, WidthLimit, width_limits
 
 _Access = tile.LoadOp | tile.StoreOp | GatherOp | ScatterOp
 _Spot = tuple[int, int, str]
@@ -115,7 +118,8 @@ def _narrow_words(limit: WidthLimit, width: int, length: int, mem: SSAValue, ran
             last = len(_shape(mem)) - 1
             if ranges.multiple_of(mem, last) == width and _shape(mem)[-1] == DYNAMIC_INDEX:
                 name = dim_name_of(mem, last)
-                option = f"{name}={2 * width}" if name else str(2 * width)
+                wanted = MAX_VECTOR_BYTES // element_bytes(mem.type)
+                option = f"{name}={wanted}" if name else str(wanted)
                 remedy = f"; `--extent-multiple {option}` promises more"
             return f"{extent} is only known to be a multiple of {width}{remedy}"
 
@@ -198,6 +202,18 @@ def masks(limits: Limits, kernel: gpu.FuncOp, places: Places) -> tuple[Mask, ...
         if key in left
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: (*order_of(one.place), one.axis)))
+
+
+def without_tensor_copies(
+    found: Iterable[Mask], kernel: gpu.FuncOp, places: Places
+) -> tuple[Mask, ...]:
+    """The masks of slices that threads access, from the IR with stages.
+
+    Tensor copies compare nothing: the hardware puts zeros past a tensor's end.
+    """
+    by_threads = {places.of(op) for op in kernel.walk() if isinstance(op, _Access | AsyncCopyOp)}
+    copied = {places.of(op) for op in kernel.walk() if isinstance(op, TensorCopyOp)}
+    return tuple(one for one in found if one.place not in copied - by_threads)
 
 
 def _loop_around(op: Operation) -> Operation:

@@ -44,6 +44,10 @@ class RegisterTiles(Value):
     layout: str
 
 
+MBARRIER = "mbarrier"
+"""The element of a buffer of barriers."""
+
+
 @record
 class SharedTile(Value):
     """A buffer in shared memory: its bytes (of all stages), and what it is there for."""
@@ -93,11 +97,27 @@ class Banks(Value):
 
 
 @record
+class Boxes(Value):
+    """What tensor copies of one slice bring to each stage, box by box.
+
+    A box has so many elements along each axis of the tensor; `element` is what they are copied
+    as, `bytes` what a stage takes of the slice.
+    """
+
+    tensor: str
+    element: str
+    shape: tuple[int, ...]
+    count: int
+    bytes: int
+
+
+@record
 class Access(Value):
     """The instructions that one place of the source became, of one kind.
 
-    `bytes` is what a thread moves with one of the `count` instructions; `instruction` is how
-    PTX spells it. `narrow` says what kept it from 16 bytes.
+    `bytes` is what a thread moves with one of the `count` instructions (of a tensor copy, the one
+    thread that starts it for the CTA); `instruction` is how PTX spells it. `narrow` says what kept
+    it from 16 bytes.
     """
 
     place: Place | None
@@ -111,6 +131,8 @@ class Access(Value):
     coalesced: Coalesced | None = None
     banks: Banks | None = None
     narrow: str | None = None
+    boxes: Boxes | None = None
+    """Of tensor copies."""
 
 
 @record
@@ -183,6 +205,8 @@ class Pipelining(Value):
     reason: str
     overlap: int = 0
     """Products of earlier iterations that run on when one starts."""
+    no_tensor_copies: str | None = None
+    """What keeps tensor copies from bringing the operands, on a chip that has them."""
 
 
 @record
@@ -263,6 +287,9 @@ class Kernel(Value):
     contractions: tuple[Contraction, ...] = ()
     variation: Threads = field(default_factory=Threads)
     barriers: int = 0
+    """Barriers of the CTA in the code."""
+    waits: int = 0
+    """Waits at mbarriers in the code."""
     registers: Registers | None = None
     machine: Machine | None = None
     tensor_maps: tuple[TensorMap, ...] = ()

@@ -17,7 +17,7 @@ from phobos.dialects.shaping import PartialReduceOp
 from phobos.dialects.staging import AsyncCopyOp, StageOp
 from phobos.dialects.tensor_copies import OpenRingOp, TensorCopyOp
 from phobos.explain.places import Places
-from phobos.explain.records import Place, SharedMemory, SharedTile
+from phobos.explain.records import MBARRIER, Place, SharedMemory, SharedTile
 from phobos.explain.tiles import element_name
 from phobos.layout.shared import row_major
 from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip
@@ -46,14 +46,17 @@ def _buffer(op: memref.AllocaOp, places: Places) -> SharedTile:
     assert isinstance(type_, MemRefType)
     users = list(_users(op.memref))
     stages = [user for user in users if isinstance(user, StageOp)]
+    ring = next((user for user in users if isinstance(user, OpenRingOp)), None)
     shape, count = type_.get_shape(), 1
     if stages:
         count, shape = shape[0], shape[1:]
+    if ring is not None:
+        count, shape = ring.stages, (2,)
     place, purpose = _purpose(op, users, places)
     offset = op.attributes.get(OFFSET)
     return SharedTile(
         place,
-        element_name(op.memref),
+        element_name(op.memref) if ring is None else MBARRIER,
         tuple(shape),
         count,
         offset.value.data if isinstance(offset, IntegerAttr) else 0,
@@ -79,7 +82,7 @@ def _purpose(
     if copy is not None:
         return places.of(copy), "copied ahead for a product"
     if any(isinstance(user, OpenRingOp) for user in users):
-        return places.of(op), "barriers that tell which stages are full and which empty"
+        return places.of(op), "tells which stages are full and which empty"
     stored_ahead = next((user for user in users if stores_to_stage(user)), None)
     if stored_ahead is not None:
         return places.of(stored_ahead), "loaded ahead for a product"

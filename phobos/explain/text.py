@@ -7,7 +7,9 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from phobos.explain.records import (
+    MBARRIER,
     Access,
+    Boxes,
     Coalesced,
     Contraction,
     Explanation,
@@ -24,6 +26,7 @@ from phobos.explain.records import (
     TileName,
 )
 from phobos.targets.ptx.contract import NO_CLUSTER
+from phobos.transforms.tensor_copy_ahead import steps_ahead
 
 WIDTH = 100
 _MANY_NAMES = 8
@@ -127,6 +130,11 @@ def _shared_title(shared: SharedMemory) -> str:
 
 def _shared(one: SharedTile) -> Item:
     stages = f"{one.stages} stages of " if one.stages > 1 else ""
+    if one.element == MBARRIER:
+        return (
+            f"{_at(one.place)}: {one.bytes} bytes at {one.offset}: {one.purpose}; "
+            f"{one.shape[0]} mbarriers for each of {one.stages} stages",
+        )
     return (
         f"{_at(one.place)}: {one.bytes} bytes at {one.offset}: {one.purpose}; "
         f"{stages}{_type(one.element, one.shape)}, {one.order}",
@@ -148,7 +156,7 @@ def _contraction(one: Contraction) -> Item:
         f"because: {one.reason}" if one.reason else "",
         f"{one.count} a {who} for each product; {_sharing(one)}",
         _homes(one.operands),
-        "" if one.pipelining is None else _pipelining(one.pipelining),
+        *(() if one.pipelining is None else _pipelining_lines(one.pipelining)),
     ]
     return [line for line in lines if line]
 
@@ -170,13 +178,19 @@ def _homes(operands: tuple[str, str]) -> str:
     return f"the left operand comes from {left}, the right from {right}"
 
 
+def _pipelining_lines(one: Pipelining) -> Iterator[str]:
+    yield _pipelining(one)
+    if one.no_tensor_copies is not None:
+        yield f"no tensor copies: {one.no_tensor_copies}"
+
+
 def _pipelining(one: Pipelining) -> str:
     where = "" if one.place is None else f" in the loop of line {one.place.line}"
     match one.form:
         case "tensor copies":
+            ahead = _count(steps_ahead(one.stages, one.overlap), "step")
             return (
-                f"loads run up to {_count(one.stages - 1, 'step')} ahead{where}: tensor copies, "
-                f"{one.stages} stages ({one.reason})"
+                f"loads run {ahead} ahead{where}: tensor copies, {one.stages} stages ({one.reason})"
             )
         case "copies":
             ahead = one.stages - 1 - one.overlap
@@ -199,6 +213,8 @@ def _pipelining(one: Pipelining) -> str:
 
 
 def _access(one: Access) -> Item:
+    if one.boxes is not None:
+        return _tensor_copy(one, one.boxes)
     guarded = ""
     if one.guarded:
         word = "zeros past the end" if one.verb == "copy" else "guarded"
@@ -222,6 +238,17 @@ def _access(one: Access) -> Item:
     if one.narrow is not None:
         lines.append(f"not wider, since {one.narrow}")
     return lines
+
+
+def _tensor_copy(one: Access, boxes: Boxes) -> Item:
+    shape = " x ".join(map(str, boxes.shape))
+    return (
+        f"{_at(one.place)}: {_count(one.count, 'tensor copy', 'tensor copies')} of "
+        f"{_bytes(one.bytes)}, global to shared, zeros past the end; one thread starts them for "
+        f"the CTA: {one.instruction}",
+        f"a stage takes {_bytes(boxes.bytes)}: {_count(boxes.count, 'box', 'boxes')} of {shape} "
+        f"{boxes.element}",
+    )
 
 
 def _coalesced(one: Coalesced) -> str:
@@ -274,8 +301,11 @@ def _threads(kernel: Kernel) -> Iterator[Item]:
     values = [f"{one.name} ({one.level})" for one in found.values]
     if values:
         yield (f"not the same in every thread: {', '.join(values)}",)
-    if kernel.barriers:
-        yield (f"{_count(kernel.barriers, 'barrier')} of the CTA in the code",)
+    meetings = [f"{_count(kernel.barriers, 'barrier')} of the CTA"] if kernel.barriers else []
+    if kernel.waits:
+        meetings.append(f"{_count(kernel.waits, 'wait')} at mbarriers")
+    if meetings:
+        yield (f"{' and '.join(meetings)} in the code",)
 
 
 def _split(one: Split) -> Item:

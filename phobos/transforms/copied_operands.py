@@ -6,17 +6,21 @@ them, and `ph-pipeline-loops` when it makes the copies.
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects import gpu, scf
 from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from phobos.analysis.loop_memory import READS
+from phobos.analysis.loop_memory import is_only_read
 from phobos.dialects import tile
 from phobos.dialects.atomics import LoadAcquireOp
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.shaping import TransposeOp
+from phobos.ir.kernel import argument_name
 from phobos.layout.build import ceil_pow2
 from phobos.layout.warpgroup import ALIGNMENT
+from phobos.record import Record, record
 from phobos.targets.ptx.chips import Chip
 from phobos.transforms.loop_stages import shared_limit
 
@@ -35,63 +39,91 @@ def asked_stages(kernel: gpu.FuncOp) -> int | None:
     return number if number >= 1 else None
 
 
-def can_have_copies(kernel: gpu.FuncOp) -> bool:
-    """Whether tensor copies may read what a kernel's threads are not told of by other means."""
-    return not any(isinstance(op, LoadAcquireOp) for op in kernel.walk())
+@record
+class Obstacle(Record):
+    """What keeps tensor copies from bringing what products read, in words.
+
+    `load` is that of a slice whose rows begin at less than whole 16 bytes, as far as is known.
+    """
+
+    words: str
+    load: tile.LoadOp | None = None
 
 
-def can_be_described(load: tile.LoadOp) -> bool:
-    """Whether a tensor map can describe what a load reads, and a copy gives what the load does."""
-    value, mem = load.result.type, load.mem.type
+def obstacle_to_copies(kernel: gpu.FuncOp) -> Obstacle | None:
+    """Why tensor copies cannot read what a kernel's threads are told of by other means."""
+    if any(isinstance(op, LoadAcquireOp) for op in kernel.walk()):
+        return Obstacle("they do not wait for a `load_acquire`, which the kernel has")
+    return None
+
+
+def obstacle_to(load: tile.LoadOp, kernel: gpu.FuncOp) -> Obstacle | None:
+    """Why no tensor map describes what a load reads, or a copy would not give what it does."""
+    value, mem, name = load.result.type, load.mem.type, called(load, kernel)
     assert isinstance(value, TensorType)
     assert isinstance(mem, MemRefType)
-    proven = load.vector.value.data if load.vector is not None else 1
-    return (
-        MIN_AXES <= len(mem.get_shape()) <= MAX_AXES
-        and load.fill is None
-        and proven * _element_bytes(value) >= ALIGNED_BYTES
-    )
+    rank = len(mem.get_shape())
+    if not _is_input(load.mem, kernel.body.blocks[0]):
+        return Obstacle(f"the kernel writes {name}, which threads and copies see out of order")
+    if not MIN_AXES <= rank <= MAX_AXES:
+        return Obstacle(f"{name} has {rank} axes, and they take {MIN_AXES} to {MAX_AXES}")
+    if load.fill is not None:
+        return Obstacle(f"they put zeros past the end of {name}, where `pad` asks for others")
+    known = _element_bytes(value) * (load.vector.value.data if load.vector is not None else 1)
+    if known < ALIGNED_BYTES:
+        return Obstacle(
+            f"they want rows of whole {ALIGNED_BYTES} bytes, and those of {name} are known to"
+            f" begin at multiples of {known}",
+            load,
+        )
+    return None
 
 
-def is_input(mem: SSAValue, entry: Block) -> bool:
+def called(load: tile.LoadOp, kernel: gpu.FuncOp) -> str:
+    """What the program calls the tensor that is loaded from."""
+    mem, entry = load.mem, kernel.body.blocks[0]
+    is_argument = isinstance(mem, BlockArgument) and mem.block is entry
+    return argument_name(kernel, mem.index) if is_argument else "a tensor"
+
+
+def _is_input(mem: SSAValue, entry: Block) -> bool:
     """Whether a tensor is an argument that the kernel only reads.
 
     What threads write, a tensor copy sees behind a fence only.
     """
-    return (
-        isinstance(mem, BlockArgument)
-        and mem.block is entry
-        and all(isinstance(use.operation, READS) for use in mem.uses)
-    )
+    return isinstance(mem, BlockArgument) and mem.block is entry and is_only_read(mem)
 
 
-def operands_can_come(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> bool:
-    """Whether tensor copies can bring both operands of a product in a loop, as they are loaded.
+def obstacle_to_operands(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Obstacle | None:
+    """Why tensor copies cannot bring both operands of a product, as they are loaded in a loop.
 
     Two stages of both have to fit the shared memory; tiles are copied whole if their extents are
     powers of two.
     """
-    loads = [_load_of(value) for value in (op.a, op.b)]
-    if not target.has_bulk_copy or asked_stages(kernel) == 1 or not can_have_copies(kernel):
-        return False
+    if not target.has_bulk_copy:
+        return Obstacle(f"{target.name} has none")
+    if asked_stages(kernel) == 1:
+        return Obstacle("`@pipeline(1)` turns them off")
     if not isinstance(op.parent_op(), scf.ForOp):
-        return False
+        return Obstacle("the product is in no `for` loop")
     stage = 0
-    for load in loads:
-        if load is None or load.parent is not op.parent or not can_be_described(load):
-            return False
-        if not is_input(load.mem, kernel.body.blocks[0]):
-            return False
-        value = load.result.type
-        assert isinstance(value, TensorType)
-        size = _element_bytes(value)
-        for extent in value.get_shape():
-            if ceil_pow2(extent) != extent:
-                return False
-            size *= extent
-        stage += size
+    for name, value in (("left", op.a), ("right", op.b)):
+        load = _load_of(value)
+        if load is None or load.parent is not op.parent:
+            return Obstacle(f"the {name} operand is no slice that the loop loads")
+        obstacle = obstacle_to(load, kernel)
+        if obstacle is not None:
+            return obstacle
+        type_ = load.result.type
+        assert isinstance(type_, TensorType)
+        shape = type_.get_shape()
+        if any(ceil_pow2(extent) != extent for extent in shape):
+            return Obstacle(f"the {name} operand has an extent that is no power of two")
+        stage += prod(shape) * _element_bytes(type_)
     # Barriers are beside the stages, which are aligned.
-    return _LEAST_STAGES * stage + ALIGNMENT <= shared_limit(kernel, target)
+    if _LEAST_STAGES * stage + ALIGNMENT > shared_limit(kernel, target):
+        return Obstacle(f"{_LEAST_STAGES} stages do not fit the shared memory")
+    return obstacle_to_copies(kernel)
 
 
 def _load_of(value: SSAValue) -> tile.LoadOp | None:

@@ -26,7 +26,7 @@ each stage.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from xdsl.context import Context
@@ -64,7 +64,11 @@ from phobos.transforms.copy_ahead import STAGES_TO_OVERLAP, Staged, can_overlap,
 from phobos.transforms.load_ahead import Front, carry_ahead, fronts_of, stage_ahead
 from phobos.transforms.loop_stages import SharedRoom, index_ops
 from phobos.transforms.place_tiles import ALIGNMENT
-from phobos.transforms.tensor_copy_ahead import can_copy_tensors, tensor_copy_ahead
+from phobos.transforms.tensor_copy_ahead import (
+    Obstacle,
+    obstacle_to_tensor_copies,
+    tensor_copy_ahead,
+)
 
 GROUP = "fallback"
 MAX_STAGES = 4
@@ -140,6 +144,8 @@ class Plan(Record):
     reason: str
     overlap: int = 0
     """Products of earlier iterations that run on when one starts."""
+    obstacle: Obstacle | None = None
+    """What keeps tensor copies from it, on a chip that has them."""
 
 
 def plan_pipeline(
@@ -159,15 +165,41 @@ def plan_pipeline(
             " not write"
         )
     staged = [one for one in _staged_loads(loop) if one.load in loads]
-    if (
-        tensor_maps
-        and target.has_bulk_copy
-        and len(staged) == len(loads)
-        and (cluster_size_of(kernel) == 1 or _are_rounded(staged))
-    ):
+    if not target.has_bulk_copy:
+        return _by_threads(loop, kernel, target, loads, staged, asked)
+    obstacle = obstacle_to_tensor_copies(loop, kernel, loads, staged)
+    if cluster_size_of(kernel) > 1 and not _are_rounded(staged):
+        obstacle = Obstacle("in a cluster all threads copy, which is faster")
+    if not tensor_maps:
+        obstacle = _without_maps(obstacle)
+    elif obstacle is None:
         plan = _by_tensor_copies(loop, kernel, target, staged, asked)
         if plan is not None:
             return plan
+        obstacle = Obstacle("the stages and their barriers do not fit the shared memory")
+    plan = _by_threads(loop, kernel, target, loads, staged, asked)
+    return replace(plan, obstacle=obstacle)
+
+
+def _without_maps(other: Obstacle | None) -> Obstacle | None:
+    """What keeps tensor copies away where maps are missing, if options can help."""
+    words = "the launch brings no tensor maps, without `--tensor-maps`"
+    if other is None:
+        return Obstacle(words)
+    if other.load is None:
+        return None
+    return Obstacle(f"{words}; and {other.words}", other.load)
+
+
+def _by_threads(
+    loop: scf.ForOp,
+    kernel: gpu.FuncOp,
+    target: Chip,
+    loads: list[tile.LoadOp],
+    staged: list[Staged],
+    asked: int | None,
+) -> Plan:
+    """The plan where all threads copy, or load to registers."""
     copied = tuple(one for one in staged if target.has_cp_async and _can_copy(one))
     room = SharedRoom(kernel, loop, target)
     if copied:
@@ -226,17 +258,16 @@ def _by_tensor_copies(
     staged: Sequence[Staged],
     asked: int | None,
 ) -> Plan | None:
-    """The plan where tensor copies bring all that is loaded; None if they cannot."""
-    if not can_copy_tensors(loop, kernel, staged):
-        return None
+    """The plan where tensor copies bring all that is loaded; None if the stages do not fit."""
     overlap = int(can_overlap(loop, staged))
+    most = asked or MAX_STAGES + overlap
+    room = SharedRoom(kernel, loop, target)
+    room.reserved = ALIGNMENT * -(-most * 2 * BARRIER_BYTES // ALIGNMENT)
+    buffers = [one.buffer for one in staged]
     if asked is not None:
-        stages, reason = asked, f"`@pipeline({asked})`"
+        stages = asked if room.fits(dict.fromkeys(buffers, asked)) else 1
+        reason = f"`@pipeline({asked})`"
     else:
-        most = MAX_STAGES + overlap
-        room = SharedRoom(kernel, loop, target)
-        room.reserved = ALIGNMENT * -(-most * 2 * BARRIER_BYTES // ALIGNMENT)
-        buffers = [one.buffer for one in staged]
         ctas = _most_ctas(kernel, target)
         stages, reason = _fitting_stages(buffers, (), room, target, ctas, most)
     if stages < 2:

@@ -86,7 +86,7 @@ from phobos.transforms.contraction_forms import (
     wgmma_rows,
     wmma_for,
 )
-from phobos.transforms.copied_operands import operands_can_come
+from phobos.transforms.copied_operands import Obstacle, obstacle_to_operands
 
 GROUP = "fallback"
 TENSORCORE = "phobos.tensorcore"
@@ -166,11 +166,14 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
         piece = wmma_for(target, form, total, (m, n, depth))
         if piece is not None:
             return Choice("wmma", form, piece, "`@tensorcore(wmma)` asks for it")
+    obstacle: Obstacle | None = None
     turned, exact = "", FAST_MATH not in kernel.attributes
     registers = registers_of(kernel)
     for form in options if asked.rounding != SYNC and not asked.by_wmma and not is_stack else ():
-        if rounds_before(form) and not (tensor_maps and operands_can_come(op, kernel, target)):
-            continue
+        if rounds_before(form):
+            obstacle = obstacle_to_operands(op, kernel, target) if tensor_maps else _NO_MAPS
+            if obstacle is not None:
+                continue
         is_turned = rounds_before(form) and _come_along_rows(op)
         sizes = (n, m, depth) if is_turned else (m, n, depth)
         group = wgmma_for(
@@ -190,7 +193,7 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
         if row is not None:
             why = _why(op, form, asked.rounding, target)
             return Choice(
-                "mma", form, row, why + (turned or _no_wgmma(asked, form, target, tensor_maps))
+                "mma", form, row, why + (turned or _no_wgmma(asked, form, target, obstacle))
             )
     if any(mma_for(target, form, total, _ANY_DEPTH) is not None for form in options):
         return _no_product(f"K of {depth} is less than a step of {target.name}'s mma")
@@ -200,10 +203,11 @@ def choose(op: DotOp, kernel: gpu.FuncOp, target: Chip, *, tensor_maps: bool = F
 
 _ANY_DEPTH = 1 << 30
 _NOT_ROUNDED = (
-    "; wgmma of tf32 takes operands that tensor copies bring, A along K, whole warpgroups, a power"
-    " of two of them, single products of 64 rows or more, of 64 columns if B lies along N, and sums"
-    f" of at most {MAX_SUM_REGISTERS} registers"
+    "; wgmma of tf32 takes an A along K, whole warpgroups, a power of two of them, single products"
+    " of 64 rows or more, of 64 columns if B lies along N, and sums of at most"
+    f" {MAX_SUM_REGISTERS} registers"
 )
+_NO_MAPS = Obstacle("with `--tensor-maps` alone")
 _MADE_TURNED = ", and wgmma makes C^T = B^T A^T, since it reads them along K"
 
 
@@ -228,14 +232,18 @@ def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
     return f"{target.name} has no mma of {names}, which are widened to {form.a}"
 
 
-def _no_wgmma(asked: _Asked, form: Form, target: Chip, tensor_maps: bool) -> str:
+def _no_wgmma(asked: _Asked, form: Form, target: Chip, obstacle: Obstacle | None) -> str:
     """Why an `mma` is no `wgmma`, where the chip has one of these operands."""
     if asked.by_wmma or not target.has_wgmma:
         return ""
     if not wgmma_rows(form):
         return ""
     if rounds_before(form):
-        return _NOT_ROUNDED if tensor_maps else "; wgmma takes tf32 with `--tensor-maps` alone"
+        if obstacle is _NO_MAPS:
+            return f"; wgmma takes tf32 {_NO_MAPS.words}"
+        if obstacle is not None:
+            return f"; wgmma of tf32 takes operands that tensor copies bring, and {obstacle.words}"
+        return _NOT_ROUNDED
     if asked.rounding == SYNC:
         return "; `@tensorcore(sync)` asks for mma"
     return (

@@ -45,6 +45,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp, by_warpgroups, can_be_in_flight
 from phobos.dialects.tensor_copies import (
+    SWIZZLES,
     TF32,
     AwaitStageOp,
     CloseRingOp,
@@ -54,9 +55,9 @@ from phobos.dialects.tensor_copies import (
     TensorCopyOp,
 )
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
-from phobos.layout.boxes import swizzle_of_boxes
+from phobos.layout.boxes import PATTERN_ROWS, swizzle_of_boxes
 from phobos.transforms.assign_layouts import turned
-from phobos.transforms.copied_operands import can_be_described, can_have_copies, is_input
+from phobos.transforms.copied_operands import Obstacle, called, obstacle_to, obstacle_to_copies
 from phobos.transforms.copy_ahead import (
     Staged,
     await_behind,
@@ -65,6 +66,11 @@ from phobos.transforms.copy_ahead import (
     replace_buffer,
 )
 from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
+
+
+def steps_ahead(stages: int, overlap: int) -> int:
+    """How many iterations ahead a stage is filled."""
+    return stages - 1 if overlap else max(1, stages - 2)
 
 
 def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: int) -> None:
@@ -76,7 +82,7 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
     buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
     ring = _open_ring(head, stages)
     filling = _Filling(loop, staged, buffers, ring)
-    distance = stages - 1 if overlap else max(1, stages - 2)
+    distance = steps_ahead(stages, overlap)
     place = loop.lb
     for stage in range(distance):
         exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
@@ -198,28 +204,59 @@ class _Filling:
         return fill
 
 
-def can_copy_tensors(loop: scf.ForOp, kernel: gpu.FuncOp, staged: Sequence[Staged]) -> bool:
-    """Whether tensor copies can bring all of these, for products that read stages by themselves."""
-    entry = kernel.body.blocks[0]
+def obstacle_to_tensor_copies(
+    loop: scf.ForOp, kernel: gpu.FuncOp, loads: Sequence[tile.LoadOp], staged: Sequence[Staged]
+) -> Obstacle | None:
+    """Why tensor copies cannot bring all that a loop loads for products; None if they can.
+
+    Products read the stages by themselves then, and nothing else does.
+    """
+    direct = {one.load for one in staged}
+    for load in loads:
+        if load not in direct:
+            name = called(load, kernel)
+            return Obstacle(f"what is loaded of {name} does not go straight to a product")
     buffers = {one.buffer.memref for one in staged}
-    products = [op for op in loop.body.block.ops if isinstance(op, DotOp)]
-    return (
-        bool(staged)
-        and can_have_copies(kernel)
-        and all(by_warpgroups(op) for op in products if not buffers.isdisjoint((op.a, op.b)))
-        and all(is_input(one.load.mem, entry) and _swizzle(one) is not None for one in staged)
-    )
+    for op in loop.body.block.ops:
+        reads = isinstance(op, DotOp) and not buffers.isdisjoint((op.a, op.b))
+        if reads and not by_warpgroups(op):
+            return Obstacle("they are made for products by wgmma alone")
+    found = (obstacle_to(one.load, kernel) or _obstacle_to_boxes(one, kernel) for one in staged)
+    return obstacle_to_copies(kernel) or next((one for one in found if one is not None), None)
+
+
+def _obstacle_to_boxes(staged: Staged, kernel: gpu.FuncOp) -> Obstacle | None:
+    """Why no boxes of a tensor fill the buffer of a tile."""
+    if _swizzle(staged) is not None:
+        return None
+    value = staged.load.result.type
+    assert isinstance(value, TensorType)
+    shape = value.get_shape()
+    row_bytes = shape[-1] * _element_bytes(value)
+    tile_of = f"a tile of {' x '.join(map(str, shape))} of {called(staged.load, kernel)}"
+    if any(extent & (extent - 1) for extent in shape):
+        why = "has an extent that is no power of two"
+    elif any(extent > 1 for extent in shape[:-2]):
+        why = "is a stack of matrices"
+    elif row_bytes < min(SWIZZLES):
+        why = f"has rows of {row_bytes} bytes, and the least is {min(SWIZZLES)}"
+    elif shape[-2] < PATTERN_ROWS:
+        why = f"has {shape[-2]} rows, and the least is {PATTERN_ROWS}"
+    else:
+        why = "lies in shared memory in an order that they do not write"
+    return Obstacle(f"{tile_of} {why}")
 
 
 def _swizzle(staged: Staged) -> int | None:
-    """The bytes of a swizzled row of what a tile is copied to; None if copies cannot bring it."""
-    load = staged.load
-    value = load.result.type
+    """The bytes of a swizzled row of what a tile is copied to; None if no boxes fill it."""
+    value = staged.load.result.type
     assert isinstance(value, TensorType)
-    element = value.element_type
-    assert isinstance(element, FixedBitwidthType)
-    if not can_be_described(load):
-        return None
     shared = tile.shared_layout_of(staged.buffer.memref)
     in_tensor = shared if staged.turn is None else turned(shared)
-    return swizzle_of_boxes(in_tensor, value.get_shape(), element.size)
+    return swizzle_of_boxes(in_tensor, value.get_shape(), _element_bytes(value))
+
+
+def _element_bytes(value: TensorType) -> int:
+    element = value.element_type
+    assert isinstance(element, FixedBitwidthType)
+    return element.size

@@ -39,7 +39,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets products be made by `wgmma` whose operands come another way."""
-    monkeypatch.setattr(select_contraction, "operands_can_come", lambda *_: True)
+    monkeypatch.setattr(select_contraction, "obstacle_to_operands", lambda *_: None)
 
 
 @dataclass(frozen=True)
