@@ -13,8 +13,11 @@ from phobos.runtime.abi import row_major_strides
 from phobos.runtime.device import BoundTensor
 from phobos.targets.ptx.contract import MAP_TYPE_BYTES, MAP_UNIT, KernelContract, TensorMap
 
-MAX_EXTENT = 2**31
-"""Elements along an axis of a mapped tensor: places of boxes are signed 32-bit integers."""
+MAX_EXTENT = 2**31 - 1
+"""Elements along an axis of a mapped tensor: places of boxes are signed 32-bit integers.
+
+The hardware takes one more; then no place would be behind the end.
+"""
 
 MAX_STRIDE = 2**40
 """Bytes from one element to the next along an axis, one more than the most."""

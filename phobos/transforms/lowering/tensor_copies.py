@@ -41,8 +41,8 @@ from phobos.transforms.lowering.mbarriers import (
 )
 from phobos.transforms.lowering.state import Handler, Lowering
 
-MAX_COORDINATE = (1 << 31) - 1
-"""Behind the end of every tensor that a map describes."""
+MIN_COORDINATE, MAX_COORDINATE = -(1 << 31), (1 << 31) - 1
+"""Outside of every tensor that a launch makes a map of, as are boxes that begin there."""
 
 
 def tensor_maps(kernel: gpu.FuncOp) -> tuple[TensorMap, ...]:
@@ -172,6 +172,7 @@ def _coordinate(low: Lowering, value: SSAValue) -> SSAValue:
     if low.index_bits == 32:
         return register
     near = low.build.emit(ptx.MinOp, "s64", register, MAX_COORDINATE)
+    near = low.build.emit(ptx.MaxOp, "s64", near, MIN_COORDINATE)
     return low.build.emit(ptx.CvtOp, "u32.u64", near, result=B32)
 
 

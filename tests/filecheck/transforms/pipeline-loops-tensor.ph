@@ -85,3 +85,26 @@ kernel written(A: tensor<f16>[M, 512], B: tensor<f16>[512, 256], C: tensor<f32>[
   }
   C[0 :+ 64, 0 :+ 64] = acc
 }
+
+// A loop behind another on the same tensors: copies only read them. Rings take turns in one place.
+// CHECK: tile.open_ring %[[FIRST:.*]] :
+// CHECK: scf.for
+// CHECK-NEXT: tile.await_stage %[[FIRST]]
+// CHECK: tile.close_ring %[[FIRST]]
+// CHECK: collective.barrier
+// CHECK-NEXT: tile.open_ring %[[SECOND:.*]] :
+// CHECK: scf.for
+// CHECK-NEXT: tile.await_stage %[[SECOND]]
+// CHECK: tile.close_ring %[[SECOND]]
+@launch(128)
+kernel twice(A: tensor<f16>[M, 512], B: tensor<f16>[512, 256], C: tensor<f32>[M, 256]) {
+  var acc: tile<f32>[64, 64] = 0.0
+  for k in range(0, 256, 32) {
+    acc += dot(A[0 :+ 64, k :+ 32], B[k :+ 32, 0 :+ 64])
+  }
+  acc = acc * 2.0
+  for k in range(256, 512, 32) {
+    acc += dot(A[0 :+ 64, k :+ 32], B[k :+ 32, 0 :+ 64])
+  }
+  C[0 :+ 64, 0 :+ 64] = acc
+}
