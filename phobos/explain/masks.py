@@ -118,6 +118,7 @@ def _narrow_words(limit: WidthLimit, width: int, length: int, mem: SSAValue, ran
             last = len(_shape(mem)) - 1
             if ranges.multiple_of(mem, last) == width and _shape(mem)[-1] == DYNAMIC_INDEX:
                 name = dim_name_of(mem, last)
+                assert isinstance(mem.type, MemRefType)
                 wanted = MAX_VECTOR_BYTES // element_bytes(mem.type)
                 option = f"{name}={wanted}" if name else str(wanted)
                 remedy = f"; `--extent-multiple {option}` promises more"

@@ -82,8 +82,9 @@ def obstacle_to(load: tile.LoadOp, kernel: gpu.FuncOp) -> Obstacle | None:
 def called(load: tile.LoadOp, kernel: gpu.FuncOp) -> str:
     """What the program calls the tensor that is loaded from."""
     mem, entry = load.mem, kernel.body.blocks[0]
-    is_argument = isinstance(mem, BlockArgument) and mem.block is entry
-    return argument_name(kernel, mem.index) if is_argument else "a tensor"
+    if isinstance(mem, BlockArgument) and mem.block is entry:
+        return argument_name(kernel, mem.index)
+    return "a tensor"
 
 
 def _is_input(mem: SSAValue, entry: Block) -> bool:
