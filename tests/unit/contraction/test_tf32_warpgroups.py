@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
+import phobos
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.staging import AwaitProductsOp
 from phobos.driver.compilation import Compilation, compile_text
@@ -29,6 +31,7 @@ from tests.support.ptxas import needs_ptxas
 from tests.unit.contraction.test_products import PATHS, check, multiply, source
 
 CHIP = "sm_90a"
+KERNEL = Path(phobos.__file__).parent / "kernels/gemm_tf32.ph"
 SIZES = (1, 7, 17, 33, 64, 65, 100, 129)
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*is not applied to this loop:phobos.PhobosWarning"),
@@ -159,5 +162,18 @@ def test_ptxas_neither_serializes_nor_spills(tile: tuple[int, int, int], threads
     """Up to 128 sums, and fragments of 32 rows of K."""
     ptx = turned(source(PATHS["tf32"], tile, threads, 2, "dot"), CHIP, 4).ptx
     made = assemble(ptx, CHIP, ("-v",))
+    assert made.warnings == ()
+    assert " 0 bytes spill stores" in made.log
+
+
+@needs_ptxas
+@pytest.mark.parametrize("tile", [(256, 128, 32, 256), (128, 128, 32, 128), (128, 64, 32, 128)])
+def test_the_shipped_kernel_is_not_spilled(tile: tuple[int, int, int, int]) -> None:
+    """Its result is scaled and added to another: twice as many values as there are sums."""
+    names = ("TILE_M", "TILE_N", "TILE_K", "THREADS")
+    constants = dict(zip(names, tile, strict=True))
+    module = phobos.compile(KERNEL, chip=CHIP, constants=constants, tensor_maps=True)
+    assert "cp.async.bulk.tensor" in module.ptx
+    made = assemble(module.ptx, CHIP, ("-v",))
     assert made.warnings == ()
     assert " 0 bytes spill stores" in made.log
