@@ -23,6 +23,7 @@ from phobos.dialects.staging import AwaitProductsOp
 from phobos.driver.compilation import Compilation, compile_text
 from phobos.driver.options import CompileOptions
 from phobos.pipeline import default_pipeline
+from phobos.runtime.emulator_device import EmulatorDevice
 from phobos.targets.ptx.assembler import assemble
 from phobos.transforms import select_contraction
 from phobos.transforms.pipeline_loops import PipelineLoopsPass
@@ -152,6 +153,46 @@ def test_real_numbers() -> None:
     found = multiply(CHIP, PATHS["tf32"], a, b, (128, 128, 32), threads=256, build=turned)
     wanted = rounded(a).astype(np.float64) @ rounded(b).astype(np.float64)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=257 * 2.0**-22)
+
+
+USED = """
+@launch({threads})
+@dynshared
+@tensorcore(tf32)
+kernel used(
+  A: tensor<f32>[M, K], B: tensor<f32>[K, N], V: tensor<f32>[N, D], C: tensor<f32>[M, D],
+  R: tensor<f32>[M], Q: tensor<f32>[N], T: tensor<f32>[N, M], H: tensor<f16>[M, N]
+) {{
+  var acc: tile<f32>[{rows}, 64] = 0.0
+  for k in range(0, K, 32) {{
+    acc += dot(A[0 :+ {rows}, k :+ 32], B[k :+ 32, 0 :+ 64])
+  }}
+  C[0 :+ {rows}, 0 :+ 32] = dot(acc, V[0 :+ 64, 0 :+ 32])
+  R[0 :+ {rows}] = flat(sum<over 1>(acc))
+  Q[0 :+ 64] = flat(sum<over 0>(acc))
+  T[0 :+ 64, 0 :+ {rows}] = transpose(acc)
+  H[0 :+ {rows}, 0 :+ 64] = f16(acc)
+}}
+"""
+
+
+@pytest.mark.parametrize(("rows", "threads"), [(32, 128), (128, 256)])
+def test_sums_are_used_in_any_way(rows: int, threads: int) -> None:
+    """As an operand, folded along both axes, transposed, converted."""
+    module = phobos.compile(USED.format(rows=rows, threads=threads), chip=CHIP, tensor_maps=True)
+    assert "wgmma.mma_async" in module.ptx
+    rng = np.random.default_rng(6)
+    a, b, v = (
+        rng.integers(-2, 3, size).astype(np.float32) for size in ((rows, 68), (68, 60), (60, 32))
+    )
+    product = a @ b
+    wanted = (
+        product @ v, product.sum(1), product.sum(0), product.T, product.astype(np.float16),
+    )  # fmt: skip
+    found = [np.full_like(one, np.nan, order="C") for one in wanted]
+    module["used"](a, b, v, *found, device=EmulatorDevice(checks=("all",)), grid=1)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @needs_ptxas
