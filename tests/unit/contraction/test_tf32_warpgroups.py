@@ -211,8 +211,8 @@ def test_ptxas_neither_serializes_nor_spills(tile: tuple[int, int, int], threads
 @pytest.mark.parametrize("tile", [(256, 128, 32, 256), (128, 128, 32, 128), (128, 64, 32, 128)])
 def test_the_shipped_kernel_is_not_spilled(tile: tuple[int, int, int, int]) -> None:
     """Its result is scaled and added to another: twice as many values as there are sums."""
-    names = ("TILE_M", "TILE_N", "TILE_K", "THREADS")
-    constants = dict(zip(names, tile, strict=True))
+    rows, columns, depth, threads = tile
+    constants = {"TILE_M": rows, "TILE_N": columns, "TILE_K": depth, "THREADS": threads}
     module = phobos.compile(KERNEL, chip=CHIP, constants=constants, tensor_maps=True)
     assert "cp.async.bulk.tensor" in module.ptx
     made = assemble(module.ptx, CHIP, ("-v",))
