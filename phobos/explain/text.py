@@ -26,7 +26,6 @@ from phobos.explain.records import (
     TileName,
 )
 from phobos.targets.ptx.contract import NO_CLUSTER
-from phobos.transforms.tensor_copy_ahead import steps_ahead
 
 WIDTH = 100
 _MANY_NAMES = 8
@@ -188,7 +187,7 @@ def _pipelining(one: Pipelining) -> str:
     where = "" if one.place is None else f" in the loop of line {one.place.line}"
     match one.form:
         case "tensor copies":
-            ahead = _count(steps_ahead(one.stages, one.overlap), "step")
+            ahead = _count(one.stages - 1, "step")
             return (
                 f"loads run {ahead} ahead{where}: tensor copies, {one.stages} stages ({one.reason})"
             )

@@ -5,7 +5,7 @@
       tile.store %a, %buffer[..]        scf.for %k .., %read, %phase, %write, %after .. {
       (barrier)                           tile.await_stage %ring[%read] phase %phase
       %d = tile.dot %buffer, ..    -->    %d = tile.dot (stage %read), ..  in_flight
-    }                                     scf.if (iteration + stages - 2 exists) {
+    }                                     scf.if (iteration + stages - 1 exists) {
                                             tile.fill_stage %ring[%write] after %after {
                                               tile.tensor_copy %A[%m, ..] to (stage %write)
                                             }
@@ -16,10 +16,9 @@
                                         tile.close_ring %ring
 
 One thread starts the copies, the threads wait for a stage at its barrier, and say there when they
-have read it: no barrier of the CTA is left in the loop. An iteration fills a stage that was read in
-the last but one, so that the thread that copies seldom waits for slower warps. If the loop only
-sums, an iteration waits for the product of the one before, while its own runs on into the next, and
-fills the stage that this product has read:
+have read it: no barrier of the CTA is left in the loop. An iteration fills the stage that the one
+before has read. If the loop only sums, it is in the next iteration that a product is waited for,
+while that one's own runs, and its stage is released and filled:
 
                                         scf.for %k .., %read, %phase, %write .. {
                                           %d = tile.dot (stage %read), ..  in_flight
@@ -68,11 +67,6 @@ from phobos.transforms.copy_ahead import (
 from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
 
 
-def steps_ahead(stages: int, overlap: int) -> int:
-    """How many iterations ahead a stage is filled."""
-    return stages - 1 if overlap else max(1, stages - 2)
-
-
 def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: int) -> None:
     """The rewrite of the module's docstring."""
     outside = loop.parent
@@ -82,7 +76,7 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
     buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
     ring = _open_ring(head, stages)
     filling = _Filling(loop, staged, buffers, ring)
-    distance = steps_ahead(stages, overlap)
+    distance = stages - 1
     place = loop.lb
     for stage in range(distance):
         exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
@@ -111,17 +105,18 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
     exists = refill.add(arith.CmpiOp(left, ahead, "sgt"))
     later = refill.add(arith.AddiOp(body.args[0], ahead))
     refill.put(only_if([filling.of(later, write, after)], exists))
-    next_read, next_phase = _next(end, read, phase, one, count, zero)
-    if overlap:
-        following = [next_read, next_phase, read]
-    else:
-        following = [next_read, next_phase, *_next(end, write, after, one, count, zero)]
+    following = end.add(arith.AddiOp(read, one))
+    wraps = end.add(arith.CmpiOp(following, count, "eq"))
+    other = end.add(arith.SubiOp(one, phase))
+    next_read = end.add(arith.SelectOp(wraps, zero, following))
+    next_phase = end.add(arith.SelectOp(wraps, other, phase))
+    carried = [next_read, next_phase, read, *(() if overlap else (phase,))]
     first_op = body.first_op
     assert first_op is not None
     body.insert_ops_before([*start.ops, *(() if product else refill.ops)], first_op)
     for load, view in zip(staged, views, strict=True):
         replace_buffer(load, view)
-    extend_yield(body, end.ops, following)
+    extend_yield(body, end.ops, carried)
     close = CloseRingOp(ring)
     close.location = new_loop.location
     outside.insert_op_after(close, new_loop)
@@ -129,24 +124,6 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
         body.insert_ops_after(refill.ops, product)
         if can_be_in_flight(product):
             await_behind(product, new_loop, product if overlap else refill.ops[-1], overlap)
-
-
-def _next(
-    end: OpBuilder,
-    stage: SSAValue,
-    phase: SSAValue,
-    one: SSAValue,
-    count: SSAValue,
-    zero: SSAValue,
-) -> tuple[SSAValue, SSAValue]:
-    """The stage behind one, and its phase: the other one where stages begin anew."""
-    following = end.add(arith.AddiOp(stage, one))
-    wraps = end.add(arith.CmpiOp(following, count, "eq"))
-    other = end.add(arith.SubiOp(one, phase))
-    return (
-        end.add(arith.SelectOp(wraps, zero, following)),
-        end.add(arith.SelectOp(wraps, other, phase)),
-    )
 
 
 def _open_ring(head: OpBuilder, stages: int) -> SSAValue:
