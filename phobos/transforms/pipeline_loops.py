@@ -33,7 +33,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import (
     FixedBitwidthType,
-    Float32Type,
     IndexType,
     IntegerAttr,
     ModuleOp,
@@ -50,7 +49,7 @@ from phobos.dialects.contraction import DotOp
 from phobos.dialects.elementwise import RoundTF32Op
 from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.tensor_copies import BARRIER_BYTES
-from phobos.ir.kernel import cluster_size_of, kernels, launch_bound, threads_of
+from phobos.ir.kernel import kernels, launch_bound, threads_of
 from phobos.ir.locations import error_at, location_of
 from phobos.layout import LinearLayout, contiguous_vector
 from phobos.layout.build import OFFSET, REGISTER
@@ -168,8 +167,6 @@ def plan_pipeline(
     if not target.has_bulk_copy:
         return _by_threads(loop, kernel, target, loads, staged, asked)
     obstacle = obstacle_to_tensor_copies(loop, kernel, loads, staged)
-    if cluster_size_of(kernel) > 1 and not _are_rounded(staged):
-        obstacle = Obstacle("in a cluster all threads copy, which is faster")
     if not tensor_maps:
         obstacle = _without_maps(obstacle)
     elif obstacle is None:
@@ -235,20 +232,6 @@ def _by_threads(
         return Plan(Form.REGISTERS, 2 if fronts else 1, (), ahead, fronts, why)
     least = min(map(_registers, loads))
     return _no_pipeline(f"{why}, and a load would hold {least} registers of a thread")
-
-
-def _are_rounded(staged: Sequence[Staged]) -> bool:
-    """Whether products read f32 that only tensor copies can round on the way.
-
-    Other operands come faster by all threads where CTAs form clusters: on an H200 a product of
-    128 x 4096 x 4096 in f16, with K in two parts and eight stages, took 14.0 us so, and 16.7 by
-    tensor copies.
-    """
-    return any(
-        isinstance(one.load.result.type, TensorType)
-        and isinstance(one.load.result.type.element_type, Float32Type)
-        for one in staged
-    )
 
 
 def _by_tensor_copies(

@@ -69,16 +69,11 @@ def map_of(op: TensorCopyOp, kernel: gpu.FuncOp) -> TensorMap:
 
 
 def _open(low: Lowering, op: Operation) -> None:
-    """The thread that copies arrives at a full stage, a lane of each warp at an empty one.
-
-    Tensor maps are brought into the cache that copies look them up in meanwhile.
-    """
+    """The thread that copies arrives at a full stage, a lane of each warp at an empty one."""
     assert isinstance(op, OpenRingOp)
     base, offset = shared_base(low, op.ring)
     warps = -(-low.threads // WARP_LANES)
     with elected(low):
-        for number in low.tensor_maps.values():
-            low.build.emit_multi(ptx.PrefetchOp, "tensormap", _map_address(low, number), results=())
         for number, arrivals in enumerate((1,) * op.stages + (warps,) * op.stages):
             initialise(low.build, base, arrivals, offset=offset + number * BARRIER_BYTES)
         low.build.emit_multi(ptx.FenceOp, "mbarrier_init.release.cluster", results=())
@@ -146,7 +141,7 @@ def _copy(low: Lowering, op: Operation) -> None:
     barrier, full = low.full_stage
     emit = low.build.emit
     number = low.tensor_maps[map_of(op, low.kernel)]
-    tensor_map = _map_address(low, number)
+    tensor_map = emit(ptx.CvtaOp, "param.u64", emit(ptx.ParamAddressOp, "", imm=number))
     base, start = shared_base(low, op.buffer)
     indices = [_coordinate(low, index) for index in op.indices]
     for row, column, offset in _boxes(op):
@@ -158,12 +153,6 @@ def _copy(low: Lowering, op: Operation) -> None:
         ]
         where = start + offset, full
         copy_box(low, base, tensor_map, place[::-1], barrier, offsets=where)
-
-
-def _map_address(low: Lowering, parameter: int) -> SSAValue:
-    """The generic address of the parameter that is a tensor map."""
-    address = low.build.emit(ptx.ParamAddressOp, "", imm=parameter)
-    return low.build.emit(ptx.CvtaOp, "param.u64", address)
 
 
 def _boxes(op: TensorCopyOp) -> Iterator[tuple[int, int, int]]:

@@ -16,7 +16,6 @@
     // A thread elected in the first warp makes the barriers: a full stage takes one arrival, that of
     // the thread that copies, an empty one takes one of each warp.
     // CHECK: ptx.elect sync
-    // CHECK: ptx.prefetch tensormap
     // CHECK: ptx.mbarrier init.shared.b64 [%{{.*}} + 139264], %[[ONE:[0-9]+]]
     // CHECK-NEXT: ptx.mbarrier init.shared.b64 [%{{.*}} + 139272], %[[WARPS:[0-9]+]]
     // CHECK-NEXT: ptx.fence mbarrier_init.release.cluster
