@@ -14,7 +14,9 @@ A tile is on its way for a whole iteration before it is stored. What is computed
 to the buffer is computed then. A tile that goes there as it is moves in parts (`tile_parts.py`),
 each loaded again as soon as it is stored: memory is kept busy. One barrier an iteration is enough.
 Iterations that have no next one load again what they multiply: that spares a branch, which would
-part the loads from the products.
+part the loads from the products. Where registers are short, loads go on past the end instead, if
+they check bounds: then all addresses of a tile are one, which takes a step an iteration, and rows
+from it.
 
 Where there is no room for a second stage, or a tile takes another way than through a buffer of
 contractions, the tile is carried to the next iteration, which stores it itself.
@@ -36,7 +38,7 @@ from phobos.dialects.staging import NextStageOp
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.record import Record, record
 from phobos.transforms.loop_stages import index_ops, multi_buffer, ops_from, view_of, zero_tile
-from phobos.transforms.tile_parts import cut_move
+from phobos.transforms.tile_parts import PART, cut_move
 
 
 @record
@@ -103,12 +105,23 @@ def _have_no_other_use(loads: Sequence[tile.LoadOp], fronts: Sequence[Front], bo
 
 
 def stage_ahead(
-    loop: scf.ForOp, loads: Sequence[tile.LoadOp], fronts: Sequence[Front], *, marked: bool
+    loop: scf.ForOp,
+    loads: Sequence[tile.LoadOp],
+    fronts: Sequence[Front],
+    *,
+    marked: bool,
+    short: bool = False,
 ) -> scf.ForOp:
-    """The rewrite of the module's docstring; not `marked` if the loop waits for copies anyway."""
+    """The rewrite of the module's docstring; not `marked` if the loop waits for copies anyway.
+
+    Where registers are `short`, few are taken for the places of loads.
+    """
     outside = loop.parent
     assert outside is not None
     loads, fronts = _in_parts(loads, fronts)
+    if short:
+        for load in loads:
+            load.attributes[PART] = UnitAttr()
     head = OpBuilder(loop)
     singles = list(dict.fromkeys(front.buffer for front in fronts))
     buffers = {single: multi_buffer(head, single, 2) for single in singles}
@@ -138,7 +151,9 @@ def stage_ahead(
     end = OpBuilder(loop)
     filling = _Filling(end, loop, buffers, write, _place_behind(end, loop, variable, 1))
     filling.have(loads, carried)
-    ahead = _LoadsAhead(end, body, _place_behind(end, loop, variable, 2))
+    goes_on = short and all(map(_checks_bounds, loads))
+    place = _place_further(end, loop) if goes_on else _place_behind(end, loop, variable, 2)
+    ahead = _LoadsAhead(end, body, place)
     for number, front in enumerate(fronts):
         # The stage's readers have all passed the barrier before this iteration's first product.
         filling.fill(front).ordered = UnitAttr()
@@ -251,6 +266,30 @@ def _place_behind(build: OpBuilder, loop: scf.ForOp, variable: SSAValue, steps: 
     more = build.add(arith.CmpiOp(left, ahead, "sgt"))
     later = build.add(arith.AddiOp(variable, ahead))
     return build.add(arith.SelectOp(more, later, variable))
+
+
+def _place_further(build: OpBuilder, loop: scf.ForOp) -> SSAValue:
+    """Where the loop variable is two iterations later, or would be: addresses take even steps."""
+    step = build.add(arith.AddiOp(loop.step, loop.step))
+    return build.add(arith.AddiOp(loop.body.block.args[0], step))
+
+
+def _checks_bounds(load: tile.LoadOp) -> bool:
+    """Whether a load, wherever it is, reads inside the tensor, and fills the rest."""
+    body = load.parent
+    assert isinstance(body, Block)
+    variable = body.args[0]
+    return all(
+        load.in_bounds is None
+        or not load.in_bounds.data[axis].value.data
+        or not _follows_from(variable, index, body)
+        for axis, index in enumerate(load.indices)
+    )
+
+
+def _follows_from(variable: SSAValue, index: SSAValue, body: Block) -> bool:
+    ops = index_ops([index], body) or ()
+    return index is variable or any(variable in op.operands for op in ops)
 
 
 def _erase(op: Operation) -> None:

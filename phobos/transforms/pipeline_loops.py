@@ -68,6 +68,7 @@ from phobos.transforms.tensor_copy_ahead import (
     obstacle_to_tensor_copies,
     tensor_copy_ahead,
 )
+from phobos.transforms.tile_parts import PART_BYTES
 
 GROUP = "fallback"
 MAX_STAGES = 4
@@ -77,6 +78,8 @@ MAX_STEP = 1 << 24
 """Of a loop whose places are computed some steps ahead, so that no index of 32 bits wraps."""
 MAX_CARRIED_REGISTERS = 48
 """What loads ahead may hold of a thread's registers."""
+MAX_WHOLE_REGISTERS = 64
+"""And what all of a loop's may hold if that makes two stages of one."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,8 @@ class Plan(Record):
     """Products of earlier iterations that run on when one starts."""
     obstacle: Obstacle | None = None
     """What keeps tensor copies from it, on a chip that has them."""
+    short: bool = False
+    """Whether what is `ahead` takes so many registers that few are left for addresses."""
 
 
 def plan_pipeline(
@@ -224,6 +229,10 @@ def _by_threads(
     else:
         why = "operands are computed from what is loaded"
     ahead = _fitting_registers(loads)
+    if 0 < len(ahead) < len(loads) and _can_be_carried_whole(loads):
+        fronts = fronts_of(loop, loads, ())
+        if fronts and room.fits(_two_stages(fronts)):
+            return Plan(Form.REGISTERS, 2, (), tuple(loads), fronts, why, short=True)
     if ahead:
         fronts = fronts_of(loop, ahead, ())
         if fronts and not room.fits(_two_stages(fronts)):
@@ -275,6 +284,20 @@ def _fitting_registers(loads: Sequence[tile.LoadOp]) -> tuple[tile.LoadOp, ...]:
     return tuple(chosen)
 
 
+def _can_be_carried_whole(loads: Sequence[tile.LoadOp]) -> bool:
+    """Whether all loads together fit, by the widest accesses, which need the fewest addresses."""
+    return sum(map(_registers, loads)) <= MAX_WHOLE_REGISTERS and all(map(_is_wide, loads))
+
+
+def _is_wide(load: tile.LoadOp) -> bool:
+    value = load.result.type
+    assert isinstance(value, TensorType)
+    element = value.element_type
+    assert isinstance(element, FixedBitwidthType)
+    proven = load.vector.value.data if load.vector is not None else 1
+    return proven * element.size >= PART_BYTES
+
+
 def _no_pipeline(reason: str) -> Plan:
     return Plan(Form.NONE, 1, (), (), (), reason)
 
@@ -285,7 +308,8 @@ def _pipeline(loop: scf.ForOp, plan: Plan) -> None:
         return
     if plan.fronts:
         # A wait for copies is there for both.
-        loop = stage_ahead(loop, plan.ahead, plan.fronts, marked=not plan.staged)
+        marked = not plan.staged
+        loop = stage_ahead(loop, plan.ahead, plan.fronts, marked=marked, short=plan.short)
     elif plan.ahead:
         loop = carry_ahead(loop, plan.ahead)
     if plan.staged:

@@ -22,7 +22,8 @@ copies of later stages go behind the loads of the first steps, an operand to a s
 load of shared memory over a copy into it, and would have the first products done before it loads
 for the next. Where threads store to the next stage (`tile.next_stage`), they do so before the last
 step; tensor cores that only sum multiply that in the iteration behind, and parts of the stage are
-stored between the other steps.
+stored between the other steps. Where registers are short for that, the last step is multiplied in
+its own iteration, and parts of the stage are stored between the products of the other steps.
 
 Precondition: `ph-pipeline-loops` made the loop. Cost: a few ops a step.
 """
@@ -37,6 +38,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, Tenso
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from phobos.analysis.occupancy import MAX_REGISTERS
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
 from phobos.dialects.staging import (
@@ -55,12 +57,17 @@ from phobos.layout.shared import as_part, shared_vector
 from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, with_layout
 from phobos.transforms.loop_stages import lone_sum, stores_to_stage, zero_tile
+from phobos.transforms.lowering.state import BETWEEN_PRODUCTS
 
 _MATRICES = 4
 """What one `ldmatrix` loads at most, a word of each thread for each."""
 MAX_MULTIPLY_ADDS = 2048
 """Of a thread in an iteration, which are 32 KB of code. On an H200, 4096^3 in f32 took 1 % less
 time with so many than with half of them, 128 results a thread."""
+
+
+RESERVE = 24
+"""Registers of a thread that such a loop takes for addresses."""
 
 
 class PrefetchFragmentsPass(ModulePass):
@@ -256,41 +263,59 @@ def _multiply_behind_barrier(loop: scf.ForOp, product: _Product, position: int) 
 
     The loop does nothing but add the product to the carried value at `position`.
     Within an iteration ptxas moves all products in front of the stores, which wait for the loads.
+    Where registers are short, the last step is multiplied behind the iteration's own barrier.
     """
     outside = loop.parent
     assert outside is not None
+    is_late = _has_registers_for_late_step(loop, product)
     head = OpBuilder(loop)
     head.put(product.wait.clone())
     first = _load_first(head, product, _carried_initial(loop, product.a.index))
-    zeros = _zero_fragments(head, product)
+    late = _zero_fragments(head, product) if is_late else []
     outside.insert_ops_before(head.ops, loop)
-    loop = carry_more(loop, [*first, *zeros])
+    loop = carry_more(loop, [*first, *late])
     body = loop.body.block
     _mark_ordered(body, product)
     steps = OpBuilder(product.dot)
-    total = steps.add(_step_product(product, (body.args[-2], body.args[-1]), product.dot.c))
-    fragments: tuple[SSAValue, SSAValue] = (body.args[-4], body.args[-3])
+    total = product.dot.c
+    carried = body.args[-len(first) - len(late) :]
+    fragments: tuple[SSAValue, SSAValue] = (carried[0], carried[1])
+    if is_late:
+        total = steps.add(_step_product(product, (carried[2], carried[3]), total))
     moves = _take_moves(product.dot, product.steps - 1)
     for step in range(1, product.steps):
         following = _load_step(steps, product, (product.a.result, product.b.result), step)
         for op in moves[step - 1]:
+            if not is_late:
+                op.attributes[BETWEEN_PRODUCTS] = UnitAttr()
             steps.put(op)
         total = steps.add(_step_product(product, fragments, total))
         fragments = following
+    end = OpBuilder(loop)
+    end.put(product.wait.clone())
+    first = _load_first(end, product, _yielded_for(body, product.a.index))
+    if not is_late:
+        total = end.add(_step_product(product, fragments, total))
     body.insert_ops_before(steps.ops, product.dot)
     product.dot.result.replace_all_uses_with(total)
     for op in (product.dot, product.wait):
         op.detach()
         op.erase()
-    end = OpBuilder(loop)
-    end.put(product.wait.clone())
-    first = _load_first(end, product, _yielded_for(body, product.a.index))
-    extend_yield(body, end.ops, [*first, *fragments])
-    whole = loop.results[position]
-    last = _step_product(product, (loop.results[-2], loop.results[-1]), whole)
-    last.location = product.dot.location
-    outside.insert_op_after(last, loop)
-    whole.replace_uses_with_if(last.result, lambda use: use.operation is not last)
+    extend_yield(body, end.ops, [*first, *fragments] if is_late else first)
+    if is_late:
+        whole = loop.results[position]
+        last = _step_product(product, (loop.results[-2], loop.results[-1]), whole)
+        last.location = product.dot.location
+        outside.insert_op_after(last, loop)
+        whole.replace_uses_with_if(last.result, lambda use: use.operation is not last)
+
+
+def _has_registers_for_late_step(loop: scf.ForOp, product: _Product) -> bool:
+    """Whether three steps' fragments fit beside the tiles that a loop carries, not only two."""
+    types = [value.type for value in loop.iter_args]
+    held = sum(_words(type_) for type_ in types if isinstance(type_, TensorType))
+    step = _words(product.a_type) + _words(product.b_type)
+    return held + 3 * step + RESERVE <= MAX_REGISTERS
 
 
 def _take_moves(dot: DotOp, count: int) -> list[list[Operation]]:

@@ -25,6 +25,8 @@ from phobos.transforms.assign_layouts import with_layout
 
 PART_BYTES = 16
 """Of a thread: the widest access of memory."""
+PART = "phobos.part"
+"""On a load whose place is that of others plus constants: all have one address."""
 
 
 def cut_move(load: tile.LoadOp, store: tile.StoreOp) -> list[tuple[tile.LoadOp, tile.StoreOp]]:

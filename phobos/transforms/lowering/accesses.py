@@ -167,12 +167,12 @@ def _address(
 
     Accesses whose places differ by a constant then share one address.
     """
-    nearby, distance = _split_constant(indices[-1])
+    nearby, distance = split_constant(indices[-1])
     registers = [low.scalar(index) for index in (*indices[:-1], nearby)]
     return _step(element_address(low, mem, registers, element_bytes), distance * element_bytes)
 
 
-def _split_constant(index: SSAValue) -> tuple[SSAValue, int]:
+def split_constant(index: SSAValue) -> tuple[SSAValue, int]:
     """An index as a value and a constant from 0 on that is added to it.
 
     If the sum is an index inside a tensor it has not wrapped, since a positive number was

@@ -36,6 +36,7 @@ def _dot(low: Lowering, op: Operation) -> None:
         raise error_at(op, f"a sum of `{instruction}` lies in registers as {layouts.c}, not {held}")
     lower = _BY_NAME[instruction.name]
     low.set_share(op.result, lower(low, op, instruction, layouts))
+    low.lower_waiting()
 
 
 def _matrix_products(
@@ -65,7 +66,10 @@ def _matrix_products(
         return low.build.emit_multi(ptx.MmaOp, suffix, *left, *right, *total, results=kinds)
 
     for step in range(0, a_layout.shape[-1], k):
-        for (*stack, row, column), element in c_at.items():
+        for number, ((*stack, row, column), element) in enumerate(c_at.items()):
+            if step == 0 and number == len(c_at) // 2:
+                low.lower_waiting()
+                low.build.location = op.location
             first = element // c_packed
             left = ready.of(a.fragment(a_at[(*stack, row, step)] // packed, a_count))
             right = ready.of(b.fragment(b_at[(*stack, step, column)] // packed, b_count))

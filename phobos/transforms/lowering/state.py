@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from phobos.diagnostics import PhobosError
 from phobos.dialects import ptx
 from phobos.dialects.collective import ReduceKind
+from phobos.dialects.contraction import DotOp
 from phobos.dialects.ptx import B16, InstructionBuilder
 from phobos.dialects.tile import LayoutAttr
 from phobos.ir.kernel import index_bits_of, threads_of
@@ -27,6 +28,13 @@ _INDEX = IndexType()
 _HALVES = (B16, B16)
 
 Handler = Callable[["Lowering", Operation], None]
+
+BETWEEN_PRODUCTS = "phobos.between_products"
+"""On an op that the contraction behind it does not need: done when half of its products are.
+
+ptxas keeps the order of products, stores and barriers by and large. Where stores wait for loads,
+products in front of them and behind them are what the tensor cores do meanwhile.
+"""
 
 
 @record
@@ -75,6 +83,8 @@ class Lowering:
         self._shares: dict[SSAValue, Share] = {}
         self._made: list[list[tuple[Share, str]]] = []
         """For each branch that is being lowered, the forms of shares that it made."""
+        self._waiting: list[Operation] = []
+        """What is to be lowered between the products of the next contraction."""
         self._handler_of = handler_of
         # Made in the first block, so that they dominate every use; what is unused goes later.
         self.thread = builder.sreg("tid.x")
@@ -101,13 +111,26 @@ class Lowering:
 
     def block(self, block: Block) -> None:
         """Lowers the ops of a block in order."""
-        handler_of, build = self._handler_of, self.build
         for op in block.ops:
-            handler = handler_of(type(op))
-            if handler is None:
-                raise error_at(op, f"`{op.name}` is not supported yet by the PTX back end")
-            build.location = op.location
-            handler(self, op)
+            if BETWEEN_PRODUCTS in op.attributes:
+                self._waiting.append(op)
+                continue
+            if self._waiting and not isinstance(op, DotOp):
+                self.lower_waiting()
+            self._lower(op)
+
+    def lower_waiting(self) -> None:
+        """Lowers what is to be done between products, if it is not done yet."""
+        waiting, self._waiting = self._waiting, []
+        for op in waiting:
+            self._lower(op)
+
+    def _lower(self, op: Operation) -> None:
+        handler = self._handler_of(type(op))
+        if handler is None:
+            raise error_at(op, f"`{op.name}` is not supported yet by the PTX back end")
+        self.build.location = op.location
+        handler(self, op)
 
     @contextmanager
     def branch(self) -> Iterator[None]:

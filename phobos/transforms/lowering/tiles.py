@@ -28,7 +28,14 @@ from phobos.layout import LinearLayout, contiguous_vector
 from phobos.layout.build import OFFSET
 from phobos.layout.queries import is_additive, register_coordinates
 from phobos.transforms.assign_layouts import turned
-from phobos.transforms.lowering.accesses import MAX_BYTES, join, load, part_of, store
+from phobos.transforms.lowering.accesses import (
+    MAX_BYTES,
+    join,
+    load,
+    part_of,
+    split_constant,
+    store,
+)
 from phobos.transforms.lowering.addresses import (
     Address,
     element_address,
@@ -43,6 +50,7 @@ from phobos.transforms.lowering.elementwise import constant_bits
 from phobos.transforms.lowering.registers import Kind, Share
 from phobos.transforms.lowering.shared_tiles import SharedAccess, load_shared, store_shared
 from phobos.transforms.lowering.state import Handler, Lowering
+from phobos.transforms.tile_parts import PART
 
 _COPY_SIZES = (4, 8, 16)
 
@@ -64,6 +72,8 @@ class Access:
     """The index in the tensor of the thread's register 0, along each axis."""
     inside_tile: list[SSAValue | None]
     """The thread's own part of the coordinates in the tile."""
+    shift: tuple[int, ...]
+    """What is still to be added to the coordinates."""
 
     @property
     def mem(self) -> SSAValue:
@@ -78,8 +88,17 @@ def _layout(op: Operation, type_: Attribute) -> LinearLayout:
     return encoding.data
 
 
-def access_of(low: Lowering, op: _Op, type_: Attribute, starts: Sequence[SSAValue]) -> Access:
-    """What a tile access does in one thread; `starts` are its first element's subscripts."""
+def access_of(
+    low: Lowering,
+    op: _Op,
+    type_: Attribute,
+    starts: Sequence[SSAValue],
+    shift: tuple[int, ...] | None = None,
+) -> Access:
+    """What a tile access does in one thread.
+
+    `starts` are its first element's subscripts, but for what is to be added to them.
+    """
     layout = _layout(op, type_)
     if not all(is_additive(layout, axis) for axis in range(layout.rank)):
         raise error_at(op, "a swizzled register layout cannot access memory directly yet")
@@ -93,11 +112,22 @@ def access_of(low: Lowering, op: _Op, type_: Attribute, starts: Sequence[SSAValu
     ]
     proven = op.vector.value.data if op.vector is not None else 1
     width = min(proven, MAX_BYTES // kind.bytes, contiguous_vector(layout, len(shape) - 1))
-    return Access(low, op, kind, layout, shape, width, coordinates, thread)
+    shift = shift or (0,) * len(starts)
+    return Access(low, op, kind, layout, shape, width, coordinates, thread, shift)
 
 
 def _access(low: Lowering, op: _Op, type_: Attribute) -> Access:
-    return access_of(low, op, type_, [low.scalar(index) for index in op.indices])
+    """Parts of a tile may have one address, and the rows that are between them."""
+    split = [(index, 0) for index in op.indices]
+    if PART in op.attributes:
+        split = [_split_row(op.mem, axis, index) for axis, index in enumerate(op.indices)]
+    starts = [low.scalar(start) for start, _ in split]
+    return access_of(low, op, type_, starts, tuple(rows for _, rows in split))
+
+
+def _split_row(mem: SSAValue, axis: int, index: SSAValue) -> tuple[SSAValue, int]:
+    """A subscript as a value and a number of rows that is added to it."""
+    return split_constant(index) if static_stride(mem, axis) is None else (index, 0)
 
 
 def _plus(low: Lowering, a: SSAValue, b: SSAValue | int) -> SSAValue:
@@ -140,6 +170,7 @@ class Masks:
         # One unsigned comparison: an index below 0 is large.
         low, access = self.access.low, self.access
         index = access.coordinates[axis]
+        offset += access.shift[axis]
         if offset:
             index = _plus(low, index, offset)
         size = extent(low, access.mem, axis)
@@ -184,7 +215,7 @@ class Addresses:
         for axis, offset in enumerate(offsets):
             step = static_stride(self.access.mem, axis)
             if step is None:
-                moving[axis] = offset
+                moving[axis] = offset + self.access.shift[axis]
             else:
                 constant += offset * step * self.bytes
         return Address(self._row(tuple(moving)), constant, self.first.space)
