@@ -116,6 +116,16 @@ def test_products_are_exact(case: Case) -> None:
     )  # fmt: skip
 
 
+def test_fragments_take_turns_in_registers() -> None:
+    """Of two pieces of 64 columns, four steps along K fill the 32 registers for fragments."""
+    tile = (32, 128, 64)
+    ptx = turned(source(PATHS["tf32"], tile, 128, 2, "dot"), CHIP, 1).ptx
+    assert (
+        ptx.count("wgmma.fence.sync.aligned") == ptx.count("wgmma.wait_group.sync.aligned 0") == 2
+    )
+    check(CHIP, "tf32", (33, 130, 100), tile, checks=("all",), build=turned)
+
+
 @pytest.mark.parametrize("steps", range(4))
 def test_products_in_flight_are_exact(steps: int) -> None:
     """They are waited for in the same iteration, as their fragments are in registers."""
