@@ -327,7 +327,8 @@ def _split(entry: ptx.EntryOp, block: Block, group: _Group) -> Block:
     short = _ShortForm(InstructionBuilder(entry.body, group.end.location), group)
     test = short.put(block, again, rest)
     for output, argument in zip(group.outputs, rest.args, strict=True):
-        output.replace_uses_with_if(argument, lambda use: use.operation.parent is rest)
+        # Blocks that follow may need it, too.
+        output.replace_uses_with_if(argument, lambda use: use.operation.parent is not again)
     build = InstructionBuilder(entry.body, group.end.location)
     build.at(again)
     build.bra(rest, *group.outputs)

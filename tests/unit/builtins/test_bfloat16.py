@@ -167,6 +167,29 @@ kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], Y: tensor<bf16>[N]) {{
     same(run(source, a, b), want)
 
 
+def test_what_branches_need_of_a_rounded_value() -> None:
+    """What is rounded in front of an `if` or a loop is read inside of them, and behind."""
+    source = """\
+kernel k(A: tensor<bf16>[N], B: tensor<bf16>[N], Y: tensor<bf16>[N]) {
+  let i = ctx.block.x * 2048
+  let a = A[i :+ 2048]
+  let b = B[i :+ 2048]
+  let y = a + b + a + b + (b - a)
+  if ctx.block.x % 3 == 1 {
+    Y[i :+ 2048] = y * 2.0
+  } else {
+    for n in range(ctx.block.x % 3) { Y[i :+ 2048] = y - b }
+  }
+  if ctx.block.x % 3 == 0 { Y[i :+ 2048] = y + a }
+}
+"""
+    a, b = pairs()
+    with np.errstate(all="ignore"):
+        y = a + b + a + b + (b - a)
+        ways = y + a, y * BF16(2), y - b
+    same(run(source, a, b), np.choose(np.arange(a.size) // 2048 % 3, ways))
+
+
 def instructions(expression: str) -> float:
     """How many instructions one more element of a thread takes, if no value is huge."""
     counts = []
