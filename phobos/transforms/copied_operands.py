@@ -10,12 +10,13 @@ from math import prod
 
 from xdsl.dialects import gpu, scf
 from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, MemRefType, TensorType
-from xdsl.ir import Block, BlockArgument, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from phobos.analysis.loop_memory import is_only_read
 from phobos.dialects import tile
 from phobos.dialects.atomics import LoadAcquireOp
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.elementwise import RoundTF32Op
 from phobos.dialects.shaping import TransposeOp
 from phobos.ir.kernel import argument_name
 from phobos.layout.build import ceil_pow2
@@ -99,7 +100,7 @@ def obstacle_to_operands(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Obstacl
     """Why tensor copies cannot bring both operands of a product, as they are loaded in a loop.
 
     Two stages of both have to fit the shared memory; tiles are copied whole if their extents are
-    powers of two.
+    powers of two. Copies bring all that the products of a loop read of what it loads, or nothing.
     """
     if not target.has_bulk_copy:
         return Obstacle(f"{target.name} has none")
@@ -115,6 +116,8 @@ def obstacle_to_operands(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Obstacl
         obstacle = obstacle_to(load, kernel)
         if obstacle is not None:
             return obstacle
+        if not _goes_to_products(load.result):
+            return Obstacle(f"the {name} operand is needed for more than products")
         type_ = load.result.type
         assert isinstance(type_, TensorType)
         shape = type_.get_shape()
@@ -124,13 +127,52 @@ def obstacle_to_operands(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Obstacl
     # Barriers are beside the stages, which are aligned.
     if _LEAST_STAGES * stage + ALIGNMENT > shared_limit(kernel, target):
         return Obstacle(f"{_LEAST_STAGES} stages do not fit the shared memory")
-    return obstacle_to_copies(kernel)
+    return _obstacle_to_others(op, kernel) or obstacle_to_copies(kernel)
+
+
+def _obstacle_to_others(op: DotOp, kernel: gpu.FuncOp) -> Obstacle | None:
+    """Why tensor copies cannot bring what other products of the loop read."""
+    body = op.parent
+    assert body is not None
+    others = [other for other in body.ops if isinstance(other, DotOp) and other is not op]
+    for value in (value for other in others for value in (other.a, other.b)):
+        load = _load_of(value)
+        if load is None and _is_computed_from_load(value, body):
+            return Obstacle("another product of the loop takes what is computed from a slice")
+        if load is not None and load.parent is body:
+            obstacle = obstacle_to(load, kernel)
+            if obstacle is not None:
+                return obstacle
+    return None
+
+
+def _is_computed_from_load(value: SSAValue, body: Block) -> bool:
+    """Whether a loop computes a value from what it loads, but by what products read themselves."""
+    left, seen = [value], set[SSAValue]()
+    while left:
+        value = left.pop()
+        owner = value.owner
+        if value in seen or not isinstance(owner, Operation) or owner.parent is not body:
+            continue
+        seen.add(value)
+        if isinstance(owner, tile.LoadOp):
+            return True
+        left += [owner.c] if isinstance(owner, DotOp) else owner.operands
+    return False
+
+
+def _goes_to_products(value: SSAValue) -> bool:
+    """Whether products alone read a tile, as it is, rounded or transposed."""
+    users = [use.operation for use in value.uses]
+    if len(users) == 1 and isinstance(users[0], TransposeOp):
+        return _goes_to_products(users[0].result)
+    return all(isinstance(user, DotOp | RoundTF32Op) for user in users)
 
 
 def _load_of(value: SSAValue) -> tile.LoadOp | None:
-    """The load that an operand is, as it is or transposed."""
+    """The load that an operand is, as it is, rounded or transposed."""
     owner = value.owner
-    while isinstance(owner, TransposeOp):
+    while isinstance(owner, TransposeOp | RoundTF32Op):
         owner = owner.value.owner
     return owner if isinstance(owner, tile.LoadOp) else None
 

@@ -168,6 +168,42 @@ kernel written(A: tensor<f32>[M, K], B: tensor<f32>[K, N]) {
   A[0 :+ 64, 0 :+ 64] = acc
 }
 
+// Copies bring all that products of a loop read, or nothing.
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
+@launch(128)
+@dynshared
+@tensorcore(tf32)
+kernel mixed(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+  var left: tile<f32>[64, 64] = 0.0
+  var right: tile<f32>[64, 64] = 0.0
+  for k in range(0, K, 32) {
+    left += dot(A[0 :+ 64, k :+ 32], B[k :+ 32, 0 :+ 64])
+    right += dot(A[0 :+ 64, k :+ 32] * 2.0, B[k :+ 32, 64 :+ 64])
+  }
+  C[0 :+ 64, 0 :+ 64] = left
+  C[0 :+ 64, 64 :+ 64] = right
+}
+
+// CHECK-NOT: wgmma
+// CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32
+@launch(128)
+@dynshared
+@tensorcore(tf32)
+kernel counted(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N], S: tensor<f32>[M, 1]) {
+  var acc: tile<f32>[64, 64] = 0.0
+  var total: tile<f32>[64, 1] = 0.0
+  for k in range(0, K, 32) {
+    let a = A[0 :+ 64, k :+ 32]
+    acc += dot(a, B[k :+ 32, 0 :+ 64])
+    total += sum<over 1>(a)
+  }
+  C[0 :+ 64, 0 :+ 64] = acc
+  S[0 :+ 64, 0 :+ 1] = total
+}
+
 // CHECK-NOT: wgmma
 // CHECK: tile.dot {{.*}} using <"mma m16n8k8 tf32x3
 @launch(128)
