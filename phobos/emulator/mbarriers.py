@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from phobos.diagnostics import Note
 from phobos.emulator.errors import FindingKind
+from phobos.emulator.types import WARP
 
 if TYPE_CHECKING:
     from phobos.emulator.decode import Operands
@@ -185,33 +186,32 @@ class Mbarriers:
                 f"counts go from 1 to {MAX_COUNT}",
             )  # fmt: skip
         states = self._states(numbers, counts)
-        which = np.unique(numbers)
-        left = np.zeros(self.count, dtype=np.int64)
-        np.add.at(left, numbers, counts)
-        left = left[which]
-        if not kind.may_complete and (left >= self._pending[which]).any():
-            place = int(np.argmax(np.isin(numbers, which[left >= self._pending[which]])))
+        # The arrivals of a warp come as one; those of different warps one after the other.
+        keys, turn = np.unique(numbers * self._wave.size + threads // WARP, return_inverse=True)
+        which = keys // self._wave.size
+        sums = np.bincount(turn, weights=counts, minlength=len(keys)).astype(np.int64)
+        totals = np.bincount(which, weights=sums, minlength=self.count).astype(np.int64)
+        if not kind.may_complete and (totals >= self._pending)[which].any():
+            place = int(np.argmax((totals >= self._pending)[numbers]))
             self._complain(
-                ops,
-                threads,
-                numbers,
-                place,
-                "arrives at",
-                "by `.noComplete`",
+                ops, threads, numbers, place, "arrives at", "by `.noComplete`",
                 "this would complete its phase",
-            )
-        while left.any():
-            taken = np.minimum(self._pending[which], left)
-            stuck = (taken == 0) & (left > 0)
-            if stuck.any():
-                self._report_too_many(ops, threads, numbers, int(which[int(np.argmax(stuck))]))
-            self._pending[which] -= taken
-            if kind.drops:
-                self._expected[which] -= taken
-            left = left - taken
-            self._complete(which)
+            )  # fmt: skip
+        if (totals <= self._pending).all():
+            self._count(np.unique(which), totals[np.unique(which)], kind)
+        else:
+            for number, amount in zip(which.tolist(), sums.tolist(), strict=True):
+                if amount > self._pending[number]:
+                    self._report_too_many(ops, threads, numbers, number, amount)
+                self._count(np.array([number]), np.array([amount]), kind)
         self._wave.memory_version += 1
         return states
+
+    def _count(self, which: IntArray, amounts: IntArray, kind: Arrival) -> None:
+        self._pending[which] -= amounts
+        if kind.drops:
+            self._expected[which] -= amounts
+        self._complete(which)
 
     def _states(self, numbers: IntArray, counts: IntArray) -> npt.NDArray[np.uint64]:
         """Phase and pending arrivals that each thread finds, if they come one after the other."""
@@ -373,15 +373,18 @@ class Mbarriers:
         self._fault(ops, threads, index, place, "initialises", "again", rule, notes=notes)
 
     def _report_too_many(
-        self, ops: Operands, threads: Threads, numbers: IntArray, number: int
+        self, ops: Operands, threads: Threads, numbers: IntArray, number: int, amount: int
     ) -> NoReturn:
         place = int(np.flatnonzero(numbers == number)[-1])
-        expected, missing = int(self._expected[number]), int(self._bytes[number])
-        self._complain(
-            ops, threads, numbers, place, "arrives at",
-            f"in phase {int(self.phase[number])}, which has all of its {expected} arrivals",
-            f"it lacks {self._missing_bytes(missing)}",
-        )  # fmt: skip
+        expected, pending = int(self._expected[number]), int(self._pending[number])
+        phase, missing = int(self.phase[number]), int(self._bytes[number])
+        if pending:
+            what = f"with its warp, {amount} times at once, in phase {phase}"
+            rule = f"it waits for {pending} of its {expected} arrivals"
+        else:
+            what = f"in phase {phase}, which has all of its {expected} arrivals"
+            rule = f"it lacks {self._missing_bytes(missing)}"
+        self._complain(ops, threads, numbers, place, "arrives at", what, rule)
 
     def _missing_bytes(self, missing: int) -> str:
         if missing >= 0:

@@ -53,20 +53,21 @@ _TYPES = tuple(ELEMENT_BYTES)
 
 
 _TF32_DROPPED = 13
+_TF32_NAN = np.uint32(0x7FFFE000)
 
 
 def _round_tf32(patterns: Value) -> Value:
-    """f32 patterns rounded to the 10 bits of fraction of tf32, ties to even, NaN cut."""
+    """f32 patterns rounded to the 10 bits of fraction of tf32, ties to even."""
     odd = (patterns >> np.uint32(_TF32_DROPPED)) & np.uint32(1)
     half = np.uint32((1 << (_TF32_DROPPED - 1)) - 1)
     is_nan = (patterns & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
-    rounded = np.where(is_nan, patterns | np.uint32(0x00400000), patterns + half + odd)
-    return rounded & np.uint32(0xFFFFFFFF << _TF32_DROPPED & 0xFFFFFFFF)
+    rounded = (patterns + half + odd) & np.uint32(0xFFFFFFFF << _TF32_DROPPED & 0xFFFFFFFF)
+    return np.where(is_nan, _TF32_NAN, rounded)
 
 
 CONVERSIONS: Mapping[str, Callable[[Value], Value]] = {"tf32": _round_tf32}
 """What a copy from global memory does to the patterns of some types; it moves the others as they
-are. Rounding to tf32 is as measured on an H200, NaN aside."""
+are. Rounding to tf32 is as measured on an H200."""
 
 
 @dataclass(frozen=True)

@@ -384,9 +384,23 @@ def _map_at(copy: _Copy, wave: Wave, thread: int, address: int, rank: int) -> Te
     return found
 
 
+def _check_column(copy: _Copy, wave: Wave, thread: int, column: int, item: int) -> None:
+    """An H200 refuses boxes that do not start at whole 16 bytes of a row."""
+    if column * item % _BULK_ALIGNMENT:
+        copy.ops.report(
+            FindingKind.ALIGNMENT,
+            wave,
+            thread,
+            f"copies a box whose rows start at element {column}, byte {column * item} of those of "
+            f"the tensor, which is no multiple of {_BULK_ALIGNMENT}",
+            help="let the innermost coordinate be a multiple of 16 bytes",
+        )
+
+
 def _box(copy: _Copy, wave: Wave, thread: int, place: BoxPlace) -> Callable[[int], _Block]:
     """The block of a box: its part inside the tensor, zeros outside."""
     found, store = place.tensor_map, wave.memories.buffers.store
+    _check_column(copy, wave, thread, place.start[-1], found.element_bytes)
     shadow, offset = None, 0
     if place.is_empty:
         part = np.zeros([side.stop - side.start for side in place.filled], np.uint8)

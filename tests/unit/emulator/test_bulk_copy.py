@@ -83,12 +83,12 @@ def swizzled(box: np.ndarray, swizzle: int) -> np.ndarray:
 
 
 BOXES = {
-    "1d": ("f32", (100,), (40,), (10,), 0),
+    "1d": ("f32", (100,), (40,), (12,), 0),
     "2d": ("f16", (50, 64), (16, 64), (3, 0), 128),
     "2d_64": ("bf16", (50, 96), (16, 32), (8, 24), 64),
-    "2d_32": ("u8", (50, 96), (24, 32), (8, 24), 32),
+    "2d_32": ("u8", (50, 96), (24, 32), (8, 16), 32),
     "2d_plain": ("i32", (50, 24), (5, 12), (8, 8), 0),
-    "2d_before": ("f16", (50, 64), (16, 64), (-3, -10), 128),
+    "2d_before": ("f16", (50, 64), (16, 64), (-3, -8), 128),
     "2d_behind": ("f16", (50, 72), (16, 64), (40, 40), 128),
     "2d_outside": ("f16", (50, 72), (16, 64), (50, 0), 128),
     "3d": ("f32", (5, 6, 40), (2, 3, 32), (1, 2, 4), 128),
@@ -382,6 +382,15 @@ def test_races(name: str, seed: int):
         first
     )
     launch(order)
+
+
+@pytest.mark.parametrize(("kind", "column"), [("u8", 24), ("f16", -4), ("f32", 1)])
+def test_boxes_start_at_whole_16_bytes(kind: str, column: int):
+    x = np.zeros((50, 64), DTYPES[kind])
+    with pytest.raises(EmulatorError) as caught:
+        loaded(x, kind, (16, 32), (0, column), 0, 0)
+    assert caught.value.finding.kind == "misaligned"
+    assert f"copies a box whose rows start at element {column}, byte " in str(caught.value)
 
 
 def test_the_source_of_a_block_must_be_inside():

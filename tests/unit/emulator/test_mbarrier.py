@@ -96,6 +96,27 @@ def test_relaxed_arrivals_and_waits_order_nothing(relaxed: str):
         emulate(text, "k", 1, 64, [out], 32768, "race")
 
 
+MANY = """bar.sync 0; @%p0 bra GO; mbarrier.init.shared::cta.b64 [%r2+16],{count};
+GO: bar.sync 0; mbarrier.arrive.shared::cta.b64 _,[%r2+16]; bar.sync 0;
+mbarrier.test_wait.parity.shared::cta.b64 %p1,[%r2+16],{parity}; selp.u32 %r20,1,0,%p1;"""
+
+
+@pytest.mark.parametrize(("count", "phases"), [(64, 1), (32, 2), (100, 0)])
+def test_arrivals_of_whole_warps(count: int, phases: int):
+    found = [run(MANY.format(count=count, parity=parity))[0] for parity in (0, 1)]
+    assert found == [phases % 2, 1 - phases % 2]
+
+
+@pytest.mark.parametrize(("count", "phase", "left"), [(16, 0, 16), (48, 0, 16)])
+def test_a_warp_does_not_arrive_in_two_phases_at_once(count: int, phase: int, left: int):
+    with pytest.raises(EmulatorError) as caught:
+        run(MANY.format(count=count, parity=0))
+    assert (
+        f"arrives at the mbarrier at 0x7810 with its warp, 32 times at once, in phase {phase}; it "
+        f"waits for {left} of its {count} arrivals"
+    ) in str(caught.value)
+
+
 def test_dropped_arrivals_lower_the_count():
     body = """@%p0 bra REST;
     mbarrier.init.shared::cta.b64 [%r2+16],2;
