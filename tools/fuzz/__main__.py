@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 
-from tools.fuzz.generator import Case, generate
+from tools.fuzz.generator import generate
 from tools.fuzz.generator.programs import CHIPS
 from tools.fuzz.runner import Outcome, Verdict, judge
 from tools.fuzz.shrink import shrink
@@ -25,13 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seeds = range(options.seed, options.seed + options.count)
     start = time.perf_counter()
     counts: Counter[Verdict] = Counter()
+    copied = 0
     for done, (seed, outcome) in enumerate(_outcomes(seeds, options), 1):
         counts[outcome.verdict] += 1
+        copied += outcome.by_tensor_copies
         if not outcome.verdict.is_good:
             _report(seed, outcome, options)
         if options.progress and done % 1000 == 0:
             print(f"{done} programs, {time.perf_counter() - start:.0f} s", flush=True)
-    print(_summary(counts, time.perf_counter() - start))
+    print(_summary(counts, copied, time.perf_counter() - start))
     return 0 if all(verdict.is_good for verdict in counts) else 1
 
 
@@ -43,6 +45,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("emulator", "cuda"), default="emulator")
     parser.add_argument("--chip", choices=CHIPS, help="one chip; by default they take turns")
     parser.add_argument("--large", action="store_true", help="programs of many statements")
+    parser.add_argument(
+        "--products", action="store_true",
+        help="products of tiles that fill tensor cores, mostly for the chip with tensor copies",
+    )  # fmt: skip
     parser.add_argument(
         "--no-tensor-maps", dest="tensor_maps", action="store_false",
         help="compile for copies without tensor maps, also where the chip has them",
@@ -57,7 +63,7 @@ def _outcomes(seeds: Sequence[int], options: argparse.Namespace) -> Iterator[tup
         (seeds[start : start + _CHUNK], options.chip, options.device, options.large)
         for start in range(0, len(seeds), _CHUNK)
     ]
-    run = partial(run_chunk, tensor_maps=options.tensor_maps)
+    run = partial(run_chunk, tensor_maps=options.tensor_maps, is_product=options.products)
     if options.jobs <= 1:
         for job in jobs:
             yield from run(job)
@@ -68,7 +74,10 @@ def _outcomes(seeds: Sequence[int], options: argparse.Namespace) -> Iterator[tup
 
 
 def run_chunk(
-    job: tuple[Sequence[int], str | None, str, bool], *, tensor_maps: bool = True
+    job: tuple[Sequence[int], str | None, str, bool],
+    *,
+    tensor_maps: bool = True,
+    is_product: bool = False,
 ) -> list[tuple[int, Outcome]]:
     """The outcomes of some seeds."""
     seeds, chip, device, is_large = job
@@ -76,20 +85,18 @@ def run_chunk(
     gc.disable()
     try:
         return [
-            (seed, judge(_case(seed, chip, is_large=is_large, tensor_maps=tensor_maps), device))
+            (seed, judge(replace(case, tensor_maps=tensor_maps), device))
             for seed in seeds
+            for case in [generate(seed, chip, is_large=is_large, is_product=is_product)]
         ]
     finally:
         gc.enable()
         gc.collect()
 
 
-def _case(seed: int, chip: str | None, *, is_large: bool, tensor_maps: bool) -> Case:
-    return replace(generate(seed, chip, is_large=is_large), tensor_maps=tensor_maps)
-
-
 def _report(seed: int, outcome: Outcome, options: argparse.Namespace) -> None:
-    case = _case(seed, options.chip, is_large=options.large, tensor_maps=options.tensor_maps)
+    case = generate(seed, options.chip, is_large=options.large, is_product=options.products)
+    case = replace(case, tensor_maps=options.tensor_maps)
     print(f"--- seed {seed}, {case.chip}, grid {case.grid}: {outcome.verdict}")
     print(case.source)
     print(outcome.detail, flush=True)
@@ -100,9 +107,11 @@ def _report(seed: int, outcome: Outcome, options: argparse.Namespace) -> None:
         print(judge(smaller, options.device).detail, flush=True)
 
 
-def _summary(counts: Counter[Verdict], seconds: float) -> str:
+def _summary(counts: Counter[Verdict], copied: int, seconds: float) -> str:
     total = sum(counts.values())
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+    if copied:
+        parts += f"; {copied} took tensor copies"
     return f"{total} programs in {seconds:.0f} s: {parts}"
 
 

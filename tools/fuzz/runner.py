@@ -27,6 +27,7 @@ from tools.variants import variant_for
 
 Arguments = Mapping[str, Array | int | float | bool]
 MOST_SHOWN = 6
+_TENSOR_COPY = "cp.async.bulk.tensor"
 
 
 class _Emulator(EmulatorDevice):
@@ -58,6 +59,8 @@ class Outcome:
 
     verdict: Verdict
     detail: str = ""
+    by_tensor_copies: bool = False
+    """Whether tensor copies brought tiles. Known of programs that agreed."""
 
 
 def judge(case: Case, device: str = "emulator") -> Outcome:
@@ -86,14 +89,14 @@ def _judge(case: Case, device: str) -> Outcome:
     arguments = used(program, case.arguments)
     with np.errstate(all="ignore"):
         expected = evaluate(program, arguments, case.grid, is_contracted=device == "cuda")
-    written = launched(case, program, arguments, device)
+    written, ptx = launched(case, program, arguments, device)
     for name, memory in expected.items():
         found = written[name]
         assert isinstance(found, np.ndarray)
         difference = compare(name, memory, found)
         if difference:
             return Outcome(Verdict.DIFFERENT, difference)
-    return Outcome(Verdict.AGREED)
+    return Outcome(Verdict.AGREED, by_tensor_copies=_TENSOR_COPY in ptx)
 
 
 def used(program: ast.Program, arguments: Arguments) -> Arguments:
@@ -102,8 +105,10 @@ def used(program: ast.Program, arguments: Arguments) -> Arguments:
     return {param.name: arguments[param.name] for param in kernel.params}
 
 
-def launched(case: Case, program: ast.Program, arguments: Arguments, device: str) -> Arguments:
-    """Copies of the arguments after a launch."""
+def launched(
+    case: Case, program: ast.Program, arguments: Arguments, device: str
+) -> tuple[Arguments, str]:
+    """Copies of the arguments after a launch, and the PTX that was launched."""
     given = {
         name: value.copy() if isinstance(value, np.ndarray) else value
         for name, value in arguments.items()
@@ -128,7 +133,7 @@ def launched(case: Case, program: ast.Program, arguments: Arguments, device: str
             checks = "all" if case.seed % 2 else DEFAULT_CHECKS
             where = _Emulator(seed=case.seed % 3, checks=checks)
         module[kernel.name](**given, grid=case.grid, device=where)
-    return given
+    return given, module.ptx
 
 
 def _named_extents(program: ast.Program, arguments: Arguments) -> dict[str, int]:
