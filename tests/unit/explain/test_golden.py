@@ -1,7 +1,7 @@
 """Explanations word for word, of examples and of the programs in this folder's `programs`.
 
-The first line of a program names the chip: `//@ sm_80`. After a change of words, look at each one
-and record them anew with
+The first line of a program names the chip, and `tensor-maps` if it takes them: `//@ sm_80`. After a
+change of words, look at each one and record them anew with
 
     PHOBOS_UPDATE_GOLDEN=1 python -m pytest tests/unit/explain
 """
@@ -32,8 +32,9 @@ PROGRAMS = [
 def test_explanation(program: Path) -> None:
     text = program.read_text()
     first = text.partition("\n")[0]
-    chip = first.removeprefix("//@ ") if first.startswith("//@ ") else "sm_80"
-    compilation = compile_text(text, program.name, make_options(chip=chip), explain=True)
+    chip, *others = first.removeprefix("//@ ").split() if first.startswith("//@ ") else ["sm_80"]
+    options = make_options(chip=chip, tensor_maps="tensor-maps" in others)
+    compilation = compile_text(text, program.name, options, explain=True)
     assert compilation.explanation is not None
     said = explanation_text(compilation.explanation)
     expected = FOLDER / f"{program.stem}.expected"

@@ -34,6 +34,12 @@ def test_a_seed_gives_one_program() -> None:
     assert len({generate(seed).source for seed in range(40)}) == 40
 
 
+def test_products_agree_and_many_take_tensor_copies() -> None:
+    outcomes = run_chunk((range(16), None, "emulator", False), is_product=True)
+    assert {outcome.verdict for _, outcome in outcomes} <= {Verdict.AGREED, Verdict.UNDECIDED}
+    assert sum(outcome.by_tensor_copies for _, outcome in outcomes) >= 6
+
+
 def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For the extents of its launch, which would ask for another variant otherwise."""
     compiled: list[str] = []
