@@ -41,7 +41,15 @@ from phobos.dialects.shaping import TransposeOp
 from phobos.dialects.staging import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, AwaitProductsOp
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.record import Record, record
-from phobos.transforms.loop_stages import index_ops, lone_sum, multi_buffer, view_of
+from phobos.transforms.loop_stages import (
+    distance_of,
+    first_iterations,
+    index_ops,
+    is_farther,
+    lone_sum,
+    multi_buffer,
+    view_of,
+)
 from phobos.transforms.place_tiles import buffer_bytes
 from phobos.transforms.turning_copies import suit_products
 
@@ -80,13 +88,10 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     for one in staged:
         suit_products(one.load, one.turn, one.buffer)
     buffers = [multi_buffer(head, one.buffer, stages) for one in staged]
-    place = loop.lb
-    for stage in range(distance):
-        exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
+    for stage, (place, exists) in enumerate(first_iterations(head, loop, distance)):
         head.put(only_if(_copies(loop, staged, buffers, place, head.constant(stage)), exists))
         head.put(AsyncCommitOp())
-        place = head.add(arith.AddiOp(place, loop.step))
-    ahead = _times(head, loop.step, distance)
+    ahead = distance_of(head, loop, distance)
     zero, one, count = head.constant(0), head.constant(1), head.constant(stages)
     last = head.constant(distance)
     outside.insert_ops_before(head.ops, loop)
@@ -97,8 +102,7 @@ def copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: 
     variable = body.args[0]
     start = OpBuilder(new_loop)
     start.put(AsyncWaitOp(distance - 1))
-    left = start.add(arith.SubiOp(new_loop.ub, variable))
-    exists = start.add(arith.CmpiOp(left, ahead, "sgt"))
+    exists = is_farther(start, new_loop, variable, ahead)
     later = start.add(arith.AddiOp(variable, ahead))
     copies = start if behind is None else OpBuilder(new_loop)
     copies.put(only_if(_copies(new_loop, staged, buffers, later, write), exists))
@@ -224,10 +228,6 @@ def _copies(
 def only_if(ops: list[Operation], condition: SSAValue) -> scf.IfOp:
     """A conditional without results around ops."""
     return scf.IfOp(condition, [], Region(Block([*ops, scf.YieldOp()])))
-
-
-def _times(head: OpBuilder, step: SSAValue, count: int) -> SSAValue:
-    return head.add(arith.MuliOp(step, head.constant(count)))
 
 
 def _next_stage(

@@ -263,7 +263,7 @@ def _place_behind(build: OpBuilder, loop: scf.ForOp, variable: SSAValue, steps: 
     for _ in range(steps - 1):
         ahead = build.add(arith.AddiOp(ahead, loop.step))
     left = build.add(arith.SubiOp(loop.ub, variable))
-    more = build.add(arith.CmpiOp(left, ahead, "sgt"))
+    more = build.add(arith.CmpiOp(left, ahead, "ugt"))
     later = build.add(arith.AddiOp(variable, ahead))
     return build.add(arith.SelectOp(more, later, variable))
 
@@ -316,7 +316,7 @@ def carry_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> scf.ForOp:
     ahead = OpBuilder(new_loop)
     variable = body.args[0]
     left = ahead.add(arith.SubiOp(new_loop.ub, variable))
-    more = ahead.add(arith.CmpiOp(left, new_loop.step, "sgt"))
+    more = ahead.add(arith.CmpiOp(left, new_loop.step, "ugt"))
     later = ahead.add(arith.AddiOp(variable, new_loop.step))
     following = _loads_or_zeros(loads, later, more)
     ahead.put(following)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects import arith, gpu, memref, scf
-from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
@@ -17,6 +17,8 @@ from phobos.targets.ptx.chips import MAX_STATIC_SHARED, Chip
 from phobos.transforms.place_tiles import last_inside, lives, op_numbers, place
 
 DYNAMIC = "phobos.dynshared"
+MAX_STEP = 1 << 24
+"""Of a loop whose places are computed some steps ahead, if the step is known."""
 
 
 def index_ops(values: Sequence[SSAValue], body: Block) -> list[Operation] | None:
@@ -64,6 +66,54 @@ def view_of(buffer: SSAValue, stage: SSAValue, single: memref.AllocaOp) -> Stage
     type_ = single.memref.type
     assert isinstance(type_, MemRefType)
     return StageOp(buffer, stage, type_)
+
+
+def first_iterations(
+    head: OpBuilder, loop: scf.ForOp, count: int
+) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """The places of the first iterations of a loop, and whether they exist.
+
+    Each is built when the one before has been used. No place that wraps counts as one.
+    """
+    place, exists = loop.lb, head.add(arith.CmpiOp(loop.lb, loop.ub, "slt"))
+    yield place, exists
+    in_range = all(_is_small(value) for value in (loop.lb, loop.step))
+    for _ in range(1, count):
+        later = head.add(arith.AddiOp(place, loop.step))
+        if in_range:
+            exists = head.add(arith.CmpiOp(later, loop.ub, "slt"))
+        else:
+            more = is_farther(head, loop, place, loop.step)
+            exists = head.add(arith.AndIOp(exists, more))
+        place = later
+        yield place, exists
+
+
+def distance_of(head: OpBuilder, loop: scf.ForOp, count: int) -> SSAValue:
+    """How far the iteration is that comes so many later; more than any loop goes if that wraps."""
+    if _is_small(loop.step):
+        return head.add(arith.MuliOp(loop.step, head.constant(count)))
+    distance, most = loop.step, head.constant(-1)
+    for _ in range(1, count):
+        following = head.add(arith.AddiOp(distance, loop.step))
+        wraps = head.add(arith.CmpiOp(following, distance, "ult"))
+        distance = head.add(arith.SelectOp(wraps, most, following))
+    return distance
+
+
+def is_farther(build: OpBuilder, loop: scf.ForOp, place: SSAValue, distance: SSAValue) -> SSAValue:
+    """Whether the end of a loop is more than an (unsigned) distance behind one of its places.
+
+    What is left of a loop may be more than the largest signed index.
+    """
+    left = build.add(arith.SubiOp(loop.ub, place))
+    return build.add(arith.CmpiOp(left, distance, "ugt"))
+
+
+def _is_small(value: SSAValue) -> bool:
+    """Whether a value is a constant of which some may be added up without a thought of wrapping."""
+    constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return isinstance(constant, IntegerAttr) and abs(constant.value.data) <= MAX_STEP
 
 
 def stores_to_stage(op: Operation) -> bool:

@@ -61,7 +61,7 @@ from phobos.transforms.assign_layouts import turned
 from phobos.transforms.copied_operands import PIPELINE, asked_stages
 from phobos.transforms.copy_ahead import STAGES_TO_OVERLAP, Staged, can_overlap, copy_ahead
 from phobos.transforms.load_ahead import Front, carry_ahead, fronts_of, stage_ahead
-from phobos.transforms.loop_stages import SharedRoom, index_ops
+from phobos.transforms.loop_stages import MAX_STEP, SharedRoom, index_ops
 from phobos.transforms.place_tiles import ALIGNMENT
 from phobos.transforms.tensor_copy_ahead import (
     Obstacle,
@@ -74,8 +74,6 @@ GROUP = "fallback"
 MAX_STAGES = 4
 MIN_COPY_BYTES = 4
 _WORD_BYTES = 4
-MAX_STEP = 1 << 24
-"""Of a loop whose places are computed some steps ahead, so that no index of 32 bits wraps."""
 MAX_CARRIED_REGISTERS = 48
 """What loads ahead may hold of a thread's registers."""
 MAX_WHOLE_REGISTERS = 64

@@ -227,7 +227,7 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     next_stage = _yielded_for(body, product.a.index)
     _move_before(next_stage, product.dot)
     left = steps.add(arith.SubiOp(loop.ub, body.args[0]))
-    more = steps.add(arith.CmpiOp(left, loop.step, "sgt"))
+    more = steps.add(arith.CmpiOp(left, loop.step, "ugt"))
     if not isinstance(product.wait, NextStageOp):
         # Copies fill no stage for after the last iteration. It loads from its own, for nothing.
         next_stage = steps.add(arith.SelectOp(more, next_stage, product.a.index))

@@ -64,7 +64,14 @@ from phobos.transforms.copy_ahead import (
     product_before_copies,
     replace_buffer,
 )
-from phobos.transforms.loop_stages import index_ops, multi_buffer, view_of
+from phobos.transforms.loop_stages import (
+    distance_of,
+    first_iterations,
+    index_ops,
+    is_farther,
+    multi_buffer,
+    view_of,
+)
 
 
 def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, overlap: int) -> None:
@@ -77,12 +84,9 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
     ring = _open_ring(head, stages)
     filling = _Filling(loop, staged, buffers, ring)
     distance = stages - 1
-    place = loop.lb
-    for stage in range(distance):
-        exists = head.add(arith.CmpiOp(place, loop.ub, "slt"))
+    for stage, (place, exists) in enumerate(first_iterations(head, loop, distance)):
         head.put(only_if([filling.of(place, head.constant(stage), None)], exists))
-        place = head.add(arith.AddiOp(place, loop.step))
-    ahead = head.add(arith.MuliOp(loop.step, head.constant(distance)))
+    ahead = distance_of(head, loop, distance)
     zero, one, count = head.constant(0), head.constant(1), head.constant(stages)
     first = [zero, zero, head.constant(distance), *(() if overlap else (one,))]
     outside.insert_ops_before(head.ops, loop)
@@ -101,8 +105,7 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
         refill.put(ReleaseStageOp(ring, write))
     else:
         end.put(ReleaseStageOp(ring, read))
-    left = refill.add(arith.SubiOp(new_loop.ub, body.args[0]))
-    exists = refill.add(arith.CmpiOp(left, ahead, "sgt"))
+    exists = is_farther(refill, new_loop, body.args[0], ahead)
     later = refill.add(arith.AddiOp(body.args[0], ahead))
     refill.put(only_if([filling.of(later, write, after)], exists))
     following = end.add(arith.AddiOp(read, one))
