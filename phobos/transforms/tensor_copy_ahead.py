@@ -44,7 +44,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp, by_warpgroups, can_be_in_flight
 from phobos.dialects.tensor_copies import (
-    SWIZZLES,
     TF32,
     AwaitStageOp,
     CloseRingOp,
@@ -54,7 +53,7 @@ from phobos.dialects.tensor_copies import (
     TensorCopyOp,
 )
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
-from phobos.layout.boxes import PATTERN_ROWS, swizzle_of_boxes
+from phobos.layout.boxes import swizzle_of_boxes
 from phobos.transforms.assign_layouts import turned
 from phobos.transforms.copied_operands import Obstacle, called, obstacle_to, obstacle_to_copies
 from phobos.transforms.copy_ahead import (
@@ -212,19 +211,10 @@ def _obstacle_to_boxes(staged: Staged, kernel: gpu.FuncOp) -> Obstacle | None:
     value = staged.load.result.type
     assert isinstance(value, TensorType)
     shape = value.get_shape()
-    row_bytes = shape[-1] * _element_bytes(value)
     tile_of = f"a tile of {' x '.join(map(str, shape))} of {called(staged.load, kernel)}"
     if any(extent & (extent - 1) for extent in shape):
-        why = "has an extent that is no power of two"
-    elif any(extent > 1 for extent in shape[:-2]):
-        why = "is a stack of matrices"
-    elif row_bytes < min(SWIZZLES):
-        why = f"has rows of {row_bytes} bytes, and the least is {min(SWIZZLES)}"
-    elif shape[-2] < PATTERN_ROWS:
-        why = f"has {shape[-2]} rows, and the least is {PATTERN_ROWS}"
-    else:
-        why = "lies in shared memory in an order that they do not write"
-    return Obstacle(f"{tile_of} {why}")
+        return Obstacle(f"{tile_of} has an extent that is no power of two")
+    return Obstacle(f"{tile_of} lies in shared memory in an order that they do not write")
 
 
 def _swizzle(staged: Staged) -> int | None:
