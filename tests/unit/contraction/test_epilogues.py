@@ -8,6 +8,7 @@ import pytest
 import phobos
 from phobos.emulator import Profile
 from phobos.runtime.emulator_device import EmulatorDevice
+from tests.unit.builtins.trying import compiled
 from tests.unit.contraction.test_products import ELEMENTS
 
 SOURCE = """
@@ -41,21 +42,20 @@ def product(
     chip: str,
     tile: tuple[int, int],
     extents: tuple[int, int],
-    multiple: int,
     threads: int = 128,
 ) -> tuple[phobos.Module, Profile]:
     """Runs a product of small integers, which must be exact; the program and its counts."""
     operand, total, result = types
-    module = phobos.compile(
+    (m, n), k = extents, 64
+    module = compiled(
         SOURCE.format(
             operand=operand, total=total, result=result, tm=tile[0], tn=tile[1],
             threads=threads, zero="0" if total == "i32" else "0.0",
         ),
         chip=chip,
-        extent_multiple=multiple,
+        extents={"M": m, "N": n, "K": k},
     )  # fmt: skip
     rng = np.random.default_rng(3)
-    (m, n), k = extents, 64
     a = rng.integers(0, 2, (m, k)).astype(ELEMENTS[operand])
     b = rng.integers(-1, 2, (k, n)) * (rng.random((k, n)) < 0.2)
     old = rng.integers(0, 4, (m, n))
@@ -75,7 +75,7 @@ _NUMPY = {**ELEMENTS, "i16": np.int16}
 @pytest.mark.parametrize("chip", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("types", TYPES, ids="-".join)
 def test_no_sector_is_moved_in_vain(types: tuple[str, str, str], chip: str) -> None:
-    module, profile = product(types, chip, (64, 64), (64, 64), 16)
+    module, profile = product(types, chip, (64, 64), (64, 64))
     assert profile.total.global_efficiency == 1.0
     # Multiply-adds and sums of 32 bits fill sectors with 8 bytes a lane.
     is_full = types[2] == "f32" or (types[0] == "bf16" and chip == "sm_75")
@@ -89,8 +89,8 @@ def test_no_sector_is_moved_in_vain(types: tuple[str, str, str], chip: str) -> N
     ("tile", "threads"), [((16, 16), 32), ((32, 8), 64), ((16, 128), 128), ((48, 80), 96)], ids=str
 )
 def test_edges(types: tuple[str, str, str], tile: tuple[int, int], threads: int) -> None:
-    product(types, "sm_90", tile, (40, 104), 8, threads)
-    product(types, "sm_80", tile, (17, 35), 1, threads)
+    product(types, "sm_90", tile, (40, 104), threads)
+    product(types, "sm_80", tile, (17, 35), threads)
 
 
 def test_a_store_in_the_loop_of_the_products_has_no_exchange() -> None:

@@ -8,6 +8,7 @@ import pytest
 import phobos
 from phobos.emulator import Profile
 from phobos.runtime.emulator_device import EmulatorDevice
+from tests.unit.builtins.trying import compiled
 from tests.unit.contraction.test_products import ELEMENTS, PATHS
 
 SOURCE = """
@@ -40,7 +41,8 @@ def check(
     """Multiplies stacks of small integers by one CTA and a part of others, exactly."""
     path, (tz, tm, tn, tk) = PATHS[name], tile
     rows, depth, columns = f"row :+ {tm}", f"k :+ {tk}", f"column :+ {tn}"
-    module = phobos.compile(
+    z, m, n, k = tz + 1, tm + 3, tn, tk + 5
+    module = compiled(
         SOURCE.format(
             a=path.a, b=path.b, total=path.total, threads=threads,
             attributes=path.attributes + "\n@pipeline" * ahead,
@@ -51,9 +53,8 @@ def check(
             b_slice=f"{columns}, {depth}" if form == "dot_t" else f"{depth}, {columns}",
         ),
         chip=chip,
-        extent_multiple=1,
+        extents={"Z": z, "M": m, "N": n, "K": k},
     )  # fmt: skip
-    z, m, n, k = tz + 1, tm + 3, tn, tk + 5
     rng = np.random.default_rng(5)
     low = 0 if "u8" in (path.a, path.b) else -2
     a, b = rng.integers(low, 3, (z, m, k)), rng.integers(low, 3, (z, k, n))
