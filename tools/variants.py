@@ -21,12 +21,14 @@ class Variant(TypedDict):
     extent_multiples: dict[str, int]
 
 
-def variant_for(program: ast.Program, extents: Mapping[str, int]) -> Variant:
-    """The variant that a launch of a program's one kernel takes for these extents.
+def variant_for(
+    program: ast.Program, extents: Mapping[str, int], name: str | None = None
+) -> Variant:
+    """The variant that a launch of a kernel, by default the only one, takes for these extents.
 
     `extents` has those of the dims that the launch decides; more are left out.
     """
-    (kernel,) = program.kernels
+    (kernel,) = (one for one in program.kernels if name in (None, one.name))
     shapes = [param.type.dims for param in kernel.params if isinstance(param.type, ast.ShapedType)]
     named = {dim.name for dims in shapes for dim in dims if isinstance(dim, ast.DimName)}
     last = {dims[-1].name for dims in shapes if dims and isinstance(dims[-1], ast.DimName)}

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from phobos.runtime.multiples import MAX_EXTENT_MULTIPLE
 from tools.bench.case import Choices, PhobosKernel, Problem, Values
 from tools.bench.machine import Machine
+from tools.variants import variant_for
 
 _MAX_INDEX32 = 2**31 - 1
 
@@ -139,14 +140,19 @@ def _phobos_run(
     tensor_maps: bool,
 ) -> Run:
     import phobos
+    from phobos.driver.sources import read_source
+    from phobos.frontend import parse
 
-    # Compiled as a launch wants it for most sizes, so that it does not compile it again.
+    source = kernel.source(problem.dtype)
+    program = parse(read_source(source) if isinstance(source, Path) else source, "kernel")
+    # Compiled as the launch wants it, so that it does not compile it again.
+    extents = {name: size for name, size in problem.extents.items() if name not in constants}
     module = phobos.compile(
-        kernel.source(problem.dtype),
+        source,
         chip,
         constants,
-        extent_multiple=MAX_EXTENT_MULTIPLE,
         tensor_maps=tensor_maps,
+        **variant_for(program, extents, kernel.kernel),
     )
     launcher = module[kernel.kernel]
     names = [parameter.name for parameter in launcher.contract.parameters]
