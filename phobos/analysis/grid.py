@@ -40,7 +40,7 @@ class _Form:
 def infer_grid(kernel: gpu.FuncOp) -> Grid | None:
     """The grid as expressions over dim names, along x, y, z; None if it cannot be told.
 
-    An axis that the kernel does not read has one CTA.
+    An axis that the kernel does not read has one CTA, or one cluster.
     """
     used = {op.axis.data.value for op in kernel.walk() if isinstance(op, ctx.BlockOp)}
     wanted: dict[str, list[str]] = {}
@@ -62,7 +62,8 @@ def infer_grid(kernel: gpu.FuncOp) -> Grid | None:
                 known.append(expression)
     if not used <= wanted.keys():
         return None
-    x, y, z = (_largest(wanted[a]) if a in used else "1" for a in ("x", "y", "z"))
+    unread = {"x": str(size), "y": "1", "z": "1"}
+    x, y, z = (_largest(wanted[axis]) if axis in used else one for axis, one in unread.items())
     return x, y, z
 
 

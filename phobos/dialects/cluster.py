@@ -33,8 +33,10 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-SIZES = (1, 2, 4, 8)
-"""CTAs that a cluster may have; more than 8 take a launch that is not portable."""
+from phobos.dialects import tile
+
+SIZES = (2, 4, 8)
+"""CTAs of a cluster that adds something up; more than 8 take a launch that is not portable."""
 
 SUMMED = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 _INTEGER_BITS = (32, 64)
@@ -85,7 +87,7 @@ class SumOp(IRDLOperation):
         source, result = cast(TensorType, self.value.type), cast(TensorType, self.result.type)
         shape = source.get_shape()
         if len(shape) < 2 or shape[0] not in SIZES:
-            raise VerifyException(f"{self.name}: axis 0 counts 1, 2, 4 or 8 parts: {source}")
+            raise VerifyException(f"{self.name}: axis 0 counts 2, 4 or 8 parts: {source}")
         if result.get_shape() != (1, *shape[1:]):
             raise VerifyException(f"{self.name} gives one part of {source}, not {result}")
         element = source.element_type
@@ -135,6 +137,10 @@ class WaitOp(IRDLOperation):
     def __init__(self, buffer: SSAValue):
         super().__init__(operands=[buffer])
 
+    def verify_(self) -> None:
+        """Refuses what other CTAs cannot read."""
+        _check_buffer(self.name, self.buffer)
+
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
@@ -159,16 +165,35 @@ class LoadOp(IRDLOperation):
             properties={"ahead": IntegerAttr(ahead, i64)},
         )
 
+    @property
+    def parts(self) -> int:
+        """How many CTAs the cluster has."""
+        return cast(MemRefType, self.mem.type).get_shape()[0]
+
     def verify_(self) -> None:
-        """Refuses a CTA that is not in the cluster, and elements that do not match."""
+        """Refuses a CTA that is not in the cluster, and what is no part of a buffer."""
+        _check_buffer(self.name, self.mem)
         mem, result = cast(MemRefType, self.mem.type), cast(TensorType, self.result.type)
-        parts, ahead = mem.get_shape()[0], self.ahead.value.data
-        if not 0 <= ahead < parts:
-            raise VerifyException(f"{self.name}: nobody is {ahead} ranks ahead of {parts} CTAs")
-        if mem.element_type != result.element_type or len(mem.get_shape()) != len(
-            result.get_shape()
-        ):
+        ahead = self.ahead.value.data
+        if not 0 <= ahead < self.parts:
+            raise VerifyException(
+                f"{self.name}: nobody is {ahead} ranks ahead of {self.parts} CTAs"
+            )
+        part = (1, *mem.get_shape()[1:])
+        if (result.element_type, result.get_shape()) != (mem.element_type, part):
             raise VerifyException(f"{self.name}: {result} is no part of {mem}")
 
+
+def _check_buffer(name: str, buffer: SSAValue) -> None:
+    shape = cast(MemRefType, buffer.type).get_shape()
+    if not tile.is_shared(buffer) or len(shape) < 2 or shape[0] not in SIZES:
+        raise VerifyException(
+            f"{name} takes a buffer in shared memory whose axis 0 counts 2, 4 or 8 parts, "
+            f"not {buffer.type}"
+        )
+
+
+MEETINGS = (SumOp, BarrierOp, ArriveOp, WaitOp)
+"""What all CTAs of a cluster do together."""
 
 Cluster = Dialect("cluster", [RankOp, SumOp, BarrierOp, ArriveOp, WaitOp, LoadOp])

@@ -124,10 +124,14 @@ def _check_clusters(kernel: KernelContract, grid: Grid) -> None:
     """Refuse a grid that does not consist of whole clusters."""
     for axis, extent, clustered in zip("xyz", grid, kernel.cluster, strict=True):
         if extent % clustered:
+            ctas = "1 CTA" if extent == 1 else f"{extent} CTAs"
+            whole = -(-extent // clustered) * clustered
             raise PhobosError.at(
                 None,
                 f"`{kernel.name}` runs in clusters of {clustered} CTAs along {axis}, and a grid of "
-                f"{extent} CTAs there is no multiple of that",
+                f"{ctas} there is no multiple of that",
+                help=f"launch {whole} (grid=, --grid), or round up in the source: "
+                f"@grid({axis} = ceildiv(..., {clustered}) * {clustered})",
             )
 
 

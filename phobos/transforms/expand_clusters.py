@@ -27,25 +27,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import arith, gpu
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import cluster, tile
-from phobos.ir.kernel import cluster_size_of, kernels
+from phobos.ir.kernel import kernels
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import insert_before
 from phobos.layout import LinearLayout
 from phobos.layout.cluster import cluster_buffer
 from phobos.layout.shared import as_part
 from phobos.targets.ptx.chips import CHIPS, Chip, chip
+from phobos.targets.ptx.contract import NO_CLUSTER, Cluster
+from phobos.targets.ptx.tensor_maps import cluster_of
 from phobos.transforms.expand_exchanges import element_bytes, store_to_buffer
-
-_MEETINGS = (cluster.SumOp, cluster.BarrierOp, cluster.ArriveOp, cluster.WaitOp)
-"""What all CTAs of a cluster do together."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,13 @@ class ExpandClustersPass(ModulePass):
         target = chip(self.chip)
         for kernel in kernels(op):
             users = [inner for inner in kernel.walk() if inner.name.startswith("cluster.")]
-            size = cluster_size_of(kernel)
-            if size > 1 or users:
-                _check_chip(users[0] if users else kernel, size, target)
+            shape = cluster_of(kernel)
+            if shape != NO_CLUSTER or users:
+                _check_chip(users[0] if users else kernel, prod(shape), target)
             for inner in users:
+                if isinstance(inner, cluster.SumOp | cluster.LoadOp):
+                    _check_parts(inner, shape)
                 if isinstance(inner, cluster.SumOp):
-                    _check_parts(inner, kernel, size)
                     _expand(inner)
 
 
@@ -80,9 +81,12 @@ def _check_chip(place: Operation, size: int, target: Chip) -> None:
         )
 
 
-def _check_parts(op: cluster.SumOp, kernel: gpu.FuncOp, size: int) -> None:
-    if op.parts != size:
-        raise error_at(op, f"a sum of {op.parts} parts in a kernel whose clusters have {size} CTAs")
+def _check_parts(op: cluster.SumOp | cluster.LoadOp, shape: Cluster) -> None:
+    if shape != (op.parts, 1, 1):
+        extents = " x ".join(map(str, shape)) if prod(shape) > shape[0] else str(shape[0])
+        raise error_at(
+            op, f"{op.parts} parts of a sum in a kernel whose clusters have {extents} CTAs"
+        )
 
 
 def _expand(op: cluster.SumOp) -> None:
@@ -127,7 +131,7 @@ def _next_meeting(op: Operation) -> Operation:
     current = op.next_op
     assert current is not None
     while current.next_op is not None:
-        if any(isinstance(inner, _MEETINGS) for inner in current.walk()):
+        if any(isinstance(inner, cluster.MEETINGS) for inner in current.walk()):
             return current
         current = current.next_op
     return current

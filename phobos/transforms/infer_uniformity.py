@@ -105,12 +105,12 @@ def _violations_of_ops(kernel: Operation, result: Uniformity) -> Iterator[Diagno
 
 
 def _cluster_violations(kernel: gpu.FuncOp) -> Iterator[Diagnostic]:
-    """The sums over a cluster that not all of its CTAs reach equally often."""
-    sums = [op for op in kernel.walk() if isinstance(op, cluster.SumOp)]
-    if not sums:
+    """What not all CTAs of a cluster reach equally often, though they do it together."""
+    meetings = [op for op in kernel.walk() if isinstance(op, cluster.MEETINGS)]
+    if not meetings:
         return
     result = analyze_cluster(kernel, cluster_size_of(kernel))
-    for op in sums:
+    for op in meetings:
         divergence = result.divergence(op)
         if divergence is None:
             continue
@@ -121,12 +121,20 @@ def _cluster_violations(kernel: gpu.FuncOp) -> Iterator[Diagnostic]:
             location_of(divergence.op),
         )
         yield Diagnostic.error(
-            "`cluster_sum` needs all CTAs of the cluster, but only some may get here",
+            f"{_cluster_word(op)} needs all CTAs of the cluster, but only some may get here",
             location_of(op),
             notes=(head, *chain_notes(divergence.condition, result)),
             help="decide by what all CTAs of a cluster agree on: parameters, extents and"
             " `ctx.block.x / ctx.cluster.size`",
         )
+
+
+def _cluster_word(op: Operation) -> str:
+    return "`cluster_sum`" if isinstance(op, cluster.SumOp) else f"`{op.name}`"
+
+
+def _check_meeting(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
+    yield from _control(op, result, _cluster_word(op), Variation.UNIFORM)
 
 
 def _check_barrier(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
@@ -185,6 +193,7 @@ def _check_tile_op(op: Operation, result: Uniformity) -> Iterator[Diagnostic]:
 
 
 _RULES: dict[type[Operation], Callable[[Operation, Uniformity], Iterator[Diagnostic]]] = {
+    **dict.fromkeys(cluster.MEETINGS, _check_meeting),
     collective.BarrierOp: _check_barrier,
     GridBarrierOp: _check_grid_barrier,
     collective.ReduceOp: _check_reduce,

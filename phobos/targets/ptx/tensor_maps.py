@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     i64,
 )
@@ -130,7 +131,7 @@ def _tensor_map(kernel: Operation, attribute: Attribute) -> TensorMap:
 
 
 def _integers(attribute: Attribute) -> tuple[int, ...] | None:
-    if not isinstance(attribute, DenseArrayBase):
+    if not isinstance(attribute, DenseArrayBase) or not isinstance(attribute.elt_type, IntegerType):
         return None
     return tuple(int(value) for value in attribute.get_values())
 

@@ -141,8 +141,10 @@ def test_a_grid_of_parts_of_clusters_is_refused() -> None:
     source = sum_of("f32", (8,), 4, 32)
     kernel = phobos.compile(source, chip="sm_90", cache=False)["k"]
     x, y = np.ones((6, 8), np.float32), np.zeros((2, 8), np.float32)
-    with pytest.raises(PhobosError, match="clusters of 4 CTAs along x, and a grid of 6 CTAs"):
+    wanted = "clusters of 4 CTAs along x, and a grid of 6 CTAs there is no multiple of that"
+    with pytest.raises(PhobosError, match=wanted) as caught:
         kernel(x, y, grid=6, device="emulator")
+    assert "help: launch 8 (grid=, --grid), or round up in the source" in str(caught.value)
 
 
 def test_the_grid_is_inferred_from_the_number_of_the_cluster() -> None:
@@ -160,6 +162,21 @@ kernel k(X: tensor<f32>[N], Y: tensor<f32>[M]) {
     module["k"](x, y, device="emulator")
     padded = np.concatenate([x, np.zeros(16, np.float32)]).reshape(3, 2, 16)
     np.testing.assert_array_equal(y, padded.sum(axis=1).ravel()[:40])
+
+
+def test_a_kernel_that_does_not_say_which_cluster_has_one() -> None:
+    source = """\
+@cluster(2)
+@launch(32)
+kernel k(X: tensor<f32>[32], Y: tensor<f32>[16]) {
+  Y[ctx.cluster.rank * 8 :+ 8] = cluster_sum(X[ctx.cluster.rank * 16 :+ 16])
+}
+"""
+    module = phobos.compile(source, chip="sm_90", cache=False)
+    assert module.contract.kernel("k").grid == ("2", "1", "1")
+    x, y = np.arange(32, dtype=np.float32), np.empty(16, np.float32)
+    module["k"](x, y, device="emulator")
+    np.testing.assert_array_equal(y, x[:16] + x[16:])
 
 
 def test_a_chip_without_clusters_is_refused() -> None:
