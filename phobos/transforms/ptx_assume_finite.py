@@ -441,12 +441,14 @@ class _ShortForm:
             is_number = (_pattern(value) or 0) & 0x7FFFFFFF != 0
             return is_number or any(_is_same(value, factor) for factor in factors)
 
-        return all(
-            isinstance(user, ptx.AddOp | ptx.SubOp)
-            and user.suffix == "rn.f32"
-            and all(value is result or suits(value) for value in user.operands)
-            for user in self._group.users(result)
-        )
+        def is_fine_in(user: Operation) -> bool:
+            if not isinstance(user, ptx.AddOp | ptx.SubOp) or user.suffix != "rn.f32":
+                return False
+            # Twice a product that is rounded to -0 is -0.
+            others = [value for value in user.operands if value is not result]
+            return len(others) == 1 and suits(others[0])
+
+        return all(map(is_fine_in, self._group.users(result)))
 
     def _sum(self, old: SSAValue) -> SSAValue:
         """What a sum of two bf16 is here; an fma if one of them is still to be multiplied.

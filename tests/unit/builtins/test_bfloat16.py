@@ -132,6 +132,9 @@ CHAINS: dict[str, Rule] = {
     ),
     "b - (a - b) * (a - b) + a": lambda a, b: b - (a - b) * (a - b) + a,
     "(a * b + (a + b)) - b * b": lambda a, b: (a * b + (a + b)) - b * b,
+    "where(a < 4.0, a * b + a * b, b + a + b - a)": lambda a, b: np.where(
+        a < 4, a * b + a * b, b + a + b - a
+    ),
     "where(a + b < a * b, a + a * b, b - a * b)": lambda a, b: np.where(
         a + b < a * b, a + a * b, b - a * b
     ),
