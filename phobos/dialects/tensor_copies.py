@@ -45,7 +45,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator, is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
 BARRIER_BYTES = 8
@@ -140,8 +140,16 @@ class FillStageOp(_RingOp):
         return [op for op in self.body.block.ops if isinstance(op, TensorCopyOp)]
 
     def verify_(self) -> None:
-        """Refuses a number of bytes other than what the copies move."""
+        """Refuses a number of bytes other than what the copies move, and ops with other effects.
+
+        One lane runs the body: it must neither wait there nor make what others read.
+        """
         super().verify_()
+        for op in self.body.block.ops:
+            if isinstance(op, TensorCopyOp):
+                op.verify_()
+            elif op.regions or not is_side_effect_free(op):
+                raise VerifyException(f"{self.name}: one lane copies here, and `{op.name}` is more")
         moved = sum(copy.moved_bytes for copy in self.copies)
         if moved != self.bytes.value.data:
             raise VerifyException(
@@ -218,6 +226,8 @@ class TensorCopyOp(IRDLOperation):
     def verify_(self) -> None:
         """Refuses boxes that the hardware does not copy or that do not fill the buffer."""
         mem, buffer = cast(MemRefType, self.mem.type), cast(MemRefType, self.buffer.type)
+        if not buffer.has_static_shape():
+            raise VerifyException(f"{self.name}: the extents of a tile are known, unlike {buffer}")
         rank, shape = len(mem.get_shape()), self.tile_shape
         if not 2 <= rank <= 5 or len(self.indices) != rank or len(shape) != rank:
             raise VerifyException(f"{self.name}: a subscript and an extent for each of 2 to 5 axes")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import gpu
+from xdsl.dialects import gpu, memref
 from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from phobos.dialects import ptx
+from phobos.dialects import ptx, tile
+from phobos.dialects.gathering import ViewOp
 from phobos.dialects.ptx import B32
+from phobos.dialects.staging import StageOp
 from phobos.dialects.tensor_copies import (
     BARRIER_BYTES,
     AwaitStageOp,
@@ -26,8 +28,10 @@ from phobos.dialects.tensor_copies import (
 )
 from phobos.ir.kernel import argument_attributes, argument_name
 from phobos.ir.locations import error_at
+from phobos.layout.boxes import swizzle_of_boxes
 from phobos.targets.ptx.chips import WARP_LANES
 from phobos.targets.ptx.contract import TensorMap
+from phobos.transforms.assign_layouts import turned
 from phobos.transforms.lowering.addresses import shared_base
 from phobos.transforms.lowering.mbarriers import (
     arrive,
@@ -40,6 +44,7 @@ from phobos.transforms.lowering.mbarriers import (
     wait,
 )
 from phobos.transforms.lowering.state import Handler, Lowering
+from phobos.transforms.place_tiles import OFFSET
 
 MIN_COORDINATE, MAX_COORDINATE = -(1 << 31), (1 << 31) - 1
 """Outside of every tensor that a launch makes a map of, as are boxes that begin there."""
@@ -68,10 +73,30 @@ def map_of(op: TensorCopyOp, kernel: gpu.FuncOp) -> TensorMap:
     return TensorMap(argument_name(kernel, mem.index), name, op.box_shape, op.swizzle.value.data)
 
 
+def _placed(low: Lowering, op: Operation, mem: SSAValue) -> tuple[SSAValue, int]:
+    """As `shared_base`; refuses what has no place in shared memory."""
+    owner = mem.owner
+    while isinstance(owner, ViewOp | StageOp):
+        owner = owner.buffer.owner
+    if not isinstance(owner, memref.AllocaOp) or OFFSET not in owner.attributes:
+        message = f"`{op.name}` wants a `memref.alloca` of shared memory that has its place"
+        raise error_at(op, message, help="`ph-place-tiles` gives it one")
+    return shared_base(low, mem)
+
+
+def _ring(
+    low: Lowering, op: CloseRingOp | AwaitStageOp | ReleaseStageOp | FillStageOp
+) -> tuple[SSAValue, int]:
+    """Where the barriers of a ring are; refuses one without, at which threads wait for ever."""
+    if not any(isinstance(use.operation, OpenRingOp) for use in op.ring.uses):
+        raise error_at(op, "nothing opens this ring", help="`tile.open_ring` makes its barriers")
+    return _placed(low, op, op.ring)
+
+
 def _open(low: Lowering, op: Operation) -> None:
     """The thread that copies arrives at a full stage, a lane of each warp at an empty one."""
     assert isinstance(op, OpenRingOp)
-    base, offset = shared_base(low, op.ring)
+    base, offset = _placed(low, op, op.ring)
     warps = -(-low.threads // WARP_LANES)
     with elected(low):
         for number, arrivals in enumerate((1,) * op.stages + (warps,) * op.stages):
@@ -81,7 +106,7 @@ def _open(low: Lowering, op: Operation) -> None:
 
 def _close(low: Lowering, op: Operation) -> None:
     assert isinstance(op, CloseRingOp)
-    base, offset = shared_base(low, op.ring)
+    base, offset = _ring(low, op)
     with elected(low):
         for number in range(2 * op.stages):
             place = offset + number * BARRIER_BYTES
@@ -92,7 +117,7 @@ def _barriers(
     low: Lowering, op: AwaitStageOp | ReleaseStageOp | FillStageOp
 ) -> tuple[SSAValue, int, int]:
     """The address of a stage, and the offsets from it of the barriers of full and empty ones."""
-    base, offset = shared_base(low, op.ring)
+    base, offset = _ring(low, op)
     stage = _word(low, op.stage)
     address = low.build.emit(ptx.MadOp, "lo.s32", stage, BARRIER_BYTES, base)
     return address, offset, offset + op.stages * BARRIER_BYTES
@@ -142,7 +167,8 @@ def _copy(low: Lowering, op: Operation) -> None:
     emit = low.build.emit
     number = low.tensor_maps[map_of(op, low.kernel)]
     tensor_map = emit(ptx.CvtaOp, "param.u64", emit(ptx.ParamAddressOp, "", imm=number))
-    base, start = shared_base(low, op.buffer)
+    base, start = _placed(low, op, op.buffer)
+    _check_layout(op)
     indices = [_coordinate(low, index) for index in op.indices]
     for row, column, offset in _boxes(op):
         *units, first_row, first_column = indices
@@ -153,6 +179,21 @@ def _copy(low: Lowering, op: Operation) -> None:
         ]
         where = start + offset, full
         copy_box(low, base, tensor_map, place[::-1], barrier, offsets=where)
+
+
+def _check_layout(op: TensorCopyOp) -> None:
+    """Refuses a buffer whose elements are elsewhere than boxes put them."""
+    shared = tile.shared_layout_of(op.buffer)
+    in_tensor = shared if op.transposed is None else turned(shared)
+    assert isinstance(op.mem.type, MemRefType)
+    swizzle = swizzle_of_boxes(in_tensor, op.tile_shape, element_bytes(op.mem.type))
+    if swizzle != op.swizzle.value.data:
+        raise error_at(
+            op,
+            f"boxes swizzled by {op.swizzle.value.data} bytes put elements elsewhere than the"
+            f" layout of {op.buffer.type} has them",
+            help=None if swizzle is None else f"boxes swizzled by {swizzle} bytes have it",
+        )
 
 
 def _boxes(op: TensorCopyOp) -> Iterator[tuple[int, int, int]]:

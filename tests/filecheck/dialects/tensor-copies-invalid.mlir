@@ -63,3 +63,23 @@ func.func @rounded(%A: memref<?x?xf16>, %s: memref<64x64xf16, #tile.shared>, %i:
   tile.tensor_copy %A[%i, %i] to %s swizzle 128 rounded "tf32" : memref<?x?xf16>, memref<64x64xf16, #tile.shared>
   func.return
 }
+
+// -----
+
+// CHECK: tile.tensor_copy: the extents of a tile are known, unlike memref<?x64xf16, #tile.shared>
+func.func @extents(%A: memref<?x?xf16>, %s: memref<?x64xf16, #tile.shared>, %ring: memref<4xi64, #tile.shared>, %i: index) {
+  tile.fill_stage %ring[%i] bytes 8192 {
+    tile.tensor_copy %A[%i, %i] to %s swizzle 128 : memref<?x?xf16>, memref<?x64xf16, #tile.shared>
+  } : memref<4xi64, #tile.shared>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.fill_stage: one lane copies here, and `collective.barrier` is more
+func.func @waits(%ring: memref<4xi64, #tile.shared>, %i: index) {
+  tile.fill_stage %ring[%i] bytes 0 {
+    collective.barrier
+  } : memref<4xi64, #tile.shared>
+  func.return
+}

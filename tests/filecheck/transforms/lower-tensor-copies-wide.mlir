@@ -12,6 +12,7 @@
 // CHECK-NEXT: %[[NEAR:[0-9]+]] = ptx.max s64 %[[BELOW]], %[[FIRST]]
 // CHECK-NEXT: %[[ROW:[0-9]+]] = ptx.cvt u32.u64 %[[NEAR]]
 // CHECK: ptx.cp.async.bulk.tensor 2d{{.*}} {%{{[0-9]+}}, %[[ROW]]}
+#swizzled = #tile.shared_layout<"offset=[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]] -> [64, 64]">
 "gpu.module"() ({
   "gpu.func"() <{function_type = (memref<?x?xf16>, index, index) -> (), kernel}> ({
   ^bb0(%A: memref<?x?xf16>, %i: index, %s: index):
@@ -20,8 +21,8 @@
     %ring = memref.alloca() : memref<4xi64, #tile.shared>
     tile.open_ring %ring : memref<4xi64, #tile.shared>
     tile.fill_stage %ring[%s] bytes 8192 {
-      %stage = tile.stage %a[%s] : memref<2x64x64xf16, #tile.shared> -> memref<64x64xf16, #tile.shared>
-      tile.tensor_copy %A[%i, %zero] to %stage swizzle 128 : memref<?x?xf16>, memref<64x64xf16, #tile.shared>
+      %stage = tile.stage %a[%s] : memref<2x64x64xf16, #tile.shared> -> memref<64x64xf16, #swizzled, #tile.shared>
+      tile.tensor_copy %A[%i, %zero] to %stage swizzle 128 : memref<?x?xf16>, memref<64x64xf16, #swizzled, #tile.shared>
     } : memref<4xi64, #tile.shared>
     tile.await_stage %ring[%s] phase %zero : memref<4xi64, #tile.shared>
     tile.release_stage %ring[%s] : memref<4xi64, #tile.shared>

@@ -5,6 +5,8 @@
 // CHECK: ptx.entry @ring
 // CHECK-SAME: A_map_0: b8[128] align 64, A_map_1: b8[128] align 64
 // CHECK-SAME: phobos.tensor_maps = [{tensor = "A", type = "tf32", box = array<i64: 256, 32>, swizzle = 128 : i64}, {tensor = "A", type = "f32", box = array<i64: 64, 32>, swizzle = 128 : i64}]
+#tall = #tile.shared_layout<"offset=[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0], [256, 0], [0, 32]] -> [512, 64]">
+#small = #tile.shared_layout<"offset=[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]] -> [64, 32]">
 "gpu.module"() ({
   "gpu.func"() <{function_type = (memref<?x?xf32>, index) -> (), kernel}> ({
   ^bb0(%A: memref<?x?xf32>, %i: index):
@@ -32,10 +34,10 @@
     // CHECK: ptx.cp.async.bulk.tensor 2d{{.*}} [%[[A]] + 98304], [%[[MAP]], {%[[COLUMN]], %[[ROW]]}], [%[[STAGE]] + 139264]
     // CHECK: ptx.cp.async.bulk.tensor 2d{{.*}} [%{{[0-9]+}} + 131072], [%{{[0-9]+}}, {%[[ZERO]], %[[I]]}], [%[[STAGE]] + 139264]
     tile.fill_stage %ring[%i] after %one bytes 139264 {
-      %stage = tile.stage %a[%i] : memref<1x512x64xf32, #tile.shared> -> memref<512x64xf32, #tile.shared>
-      tile.tensor_copy %A[%zero, %i] to %stage swizzle 128 rounded "tf32" : memref<?x?xf32>, memref<512x64xf32, #tile.shared>
-      %other = tile.stage %b[%i] : memref<1x64x32xf32, #tile.shared> -> memref<64x32xf32, #tile.shared>
-      tile.tensor_copy %A[%i, %zero] to %other swizzle 128 : memref<?x?xf32>, memref<64x32xf32, #tile.shared>
+      %stage = tile.stage %a[%i] : memref<1x512x64xf32, #tile.shared> -> memref<512x64xf32, #tall, #tile.shared>
+      tile.tensor_copy %A[%zero, %i] to %stage swizzle 128 rounded "tf32" : memref<?x?xf32>, memref<512x64xf32, #tall, #tile.shared>
+      %other = tile.stage %b[%i] : memref<1x64x32xf32, #tile.shared> -> memref<64x32xf32, #small, #tile.shared>
+      tile.tensor_copy %A[%i, %zero] to %other swizzle 128 : memref<?x?xf32>, memref<64x32xf32, #small, #tile.shared>
     } : memref<2xi64, #tile.shared>
     // CHECK: ptx.mbarrier try_wait.parity.shared.b64 [%[[MINE:[0-9]+]] + 139264], %[[ZERO]]
     tile.await_stage %ring[%i] phase %zero : memref<2xi64, #tile.shared>
