@@ -24,13 +24,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of a file on one worker, which keeps what they share.
 
-    A file that tries every example has a group for each: it would be the longest by far.
+    A file that tries every example, or every case of the benchmarks, has a group for each: it
+    would be among the longest by far.
     """
     for item in items:
         group = item.path.stem
         if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-            example = item.callspec.params.get("example")
-            group = getattr(example, "file", group)
+            for parameter, name in (("example", "file"), ("case", "name")):
+                group = getattr(item.callspec.params.get(parameter), name, group)
         item.add_marker(pytest.mark.xdist_group(group))
 
 
