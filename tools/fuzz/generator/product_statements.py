@@ -8,6 +8,11 @@ from phobos.record import Record, record
 from tools.fuzz.generator.terms import TensorParameter
 from tools.fuzz.generator.writer import Writer
 
+_STATIC_BYTES, _SHARED_BYTES = 40 << 10, 90 << 10
+"""What a stage may take of shared memory that is static, and all stages of memory that is dynamic.
+
+Of the chips with asynchronous copies, some have 99 KB.
+"""
 THREADS = (128, 128, 128, 128, 128, 256, 256, 64)
 TENSOR_COPIES_CHIP = "sm_90a"
 
@@ -57,9 +62,11 @@ class ProductProgram:
         self.depth = writer.pick((32, 32, 64)) * (1 if self.kind.unit < 16 else 2)
         if writer.chance(0.08):
             self.tile = writer.pick((8, 48, 96)), writer.pick((16, 48))
-        stages = writer.pick(("", "", "@pipeline(2)", "@pipeline(3)", "@pipeline(4)"))
-        self.attributes += [stages, "@dynshared"] if stages else []
-        self.attributes += ["@dynshared"] if not stages and writer.chance(0.6) else []
+        while self._stage_bytes() > _STATIC_BYTES:
+            self.depth //= 2
+        stages = min(writer.pick((1, 1, 2, 3, 4)), _SHARED_BYTES // self._stage_bytes())
+        self.attributes += [f"@pipeline({stages})", "@dynshared"] if stages > 1 else []
+        self.attributes += ["@dynshared"] if stages <= 1 and writer.chance(0.6) else []
 
     def write(self) -> None:
         """The whole body."""
@@ -77,6 +84,11 @@ class ProductProgram:
             )
             rule()
         self._store()
+
+    def _stage_bytes(self) -> int:
+        """What a stage of both operands takes, whose extents are padded to powers of two."""
+        padded = sum(1 << (extent - 1).bit_length() for extent in self.tile)
+        return padded * self.depth * 16 // self.kind.unit
 
     def _moved(self) -> str:
         """What rows begin behind: mostly nothing."""
