@@ -37,7 +37,14 @@ from phobos.dialects.contraction import DotOp
 from phobos.dialects.staging import NextStageOp
 from phobos.ir.rewrite import OpBuilder, carry_more, extend_yield
 from phobos.record import Record, record
-from phobos.transforms.loop_stages import index_ops, multi_buffer, ops_from, view_of, zero_tile
+from phobos.transforms.loop_stages import (
+    index_ops,
+    is_farther,
+    multi_buffer,
+    ops_from,
+    view_of,
+    zero_tile,
+)
 from phobos.transforms.tile_parts import PART, cut_move
 
 
@@ -262,8 +269,7 @@ def _place_behind(build: OpBuilder, loop: scf.ForOp, variable: SSAValue, steps: 
     ahead = loop.step
     for _ in range(steps - 1):
         ahead = build.add(arith.AddiOp(ahead, loop.step))
-    left = build.add(arith.SubiOp(loop.ub, variable))
-    more = build.add(arith.CmpiOp(left, ahead, "ugt"))
+    more = is_farther(build, loop, variable, ahead)
     later = build.add(arith.AddiOp(variable, ahead))
     return build.add(arith.SelectOp(more, later, variable))
 
@@ -315,8 +321,7 @@ def carry_ahead(loop: scf.ForOp, loads: Sequence[tile.LoadOp]) -> scf.ForOp:
     carried = body.args[-len(loads) :]
     ahead = OpBuilder(new_loop)
     variable = body.args[0]
-    left = ahead.add(arith.SubiOp(new_loop.ub, variable))
-    more = ahead.add(arith.CmpiOp(left, new_loop.step, "ugt"))
+    more = is_farther(ahead, new_loop, variable, new_loop.step)
     later = ahead.add(arith.AddiOp(variable, new_loop.step))
     following = _loads_or_zeros(loads, later, more)
     ahead.put(following)

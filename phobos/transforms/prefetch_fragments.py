@@ -56,7 +56,7 @@ from phobos.layout.build import REGISTER
 from phobos.layout.shared import as_part, shared_vector
 from phobos.record import Record, record
 from phobos.transforms.assign_layouts import contraction_of, with_layout
-from phobos.transforms.loop_stages import lone_sum, stores_to_stage, zero_tile
+from phobos.transforms.loop_stages import is_farther, lone_sum, stores_to_stage, zero_tile
 from phobos.transforms.lowering.state import BETWEEN_PRODUCTS
 
 _MATRICES = 4
@@ -226,8 +226,7 @@ def _prefetch(loop: scf.ForOp, product: _Product) -> None:
     steps.put(product.wait.clone())
     next_stage = _yielded_for(body, product.a.index)
     _move_before(next_stage, product.dot)
-    left = steps.add(arith.SubiOp(loop.ub, body.args[0]))
-    more = steps.add(arith.CmpiOp(left, loop.step, "ugt"))
+    more = is_farther(steps, loop, body.args[0], loop.step)
     if not isinstance(product.wait, NextStageOp):
         # Copies fill no stage for after the last iteration. It loads from its own, for nothing.
         next_stage = steps.add(arith.SelectOp(more, next_stage, product.a.index))
