@@ -311,3 +311,23 @@ def test_a_fault_of_a_copy_names_the_line_of_its_slice(wait: str, said: str) -> 
     c, d, e = np.zeros((40, 64), np.float32), integers(40, 8), integers(8, 64)
     with pytest.raises(EmulatorError, match=said):
         launch(hasty, a, b, c, d, e, 1)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_attention_copies_tensors_in_its_whole_tiles_and_at_its_edge(causal: int) -> None:
+    """Two loops on the same keys and values, for which a query head has a place of its own."""
+    heads, queries, keys, d = 2, 104, 136, 64
+    module = compiled(
+        phobos.kernels.path("attention_fp16").read_text(), constants={"D": d, "CAUSAL": causal}
+    )
+    assert copies(module)
+    rng = np.random.default_rng(1)
+    q = rng.standard_normal((heads, queries, d)).astype(np.float16)
+    k, v = (rng.standard_normal((1, keys, d)).astype(np.float16) for _ in range(2))
+    out = np.empty_like(q)
+    module["attention"](q, k, v, out, d**-0.5, device=EmulatorDevice(checks="all"))
+    scores = q.astype(float) @ k.astype(float).swapaxes(1, 2) * d**-0.5
+    seen = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
+    weights = np.exp(np.where(seen | (not causal), scores, -np.inf))
+    wanted = weights / weights.sum(axis=2, keepdims=True) @ v.astype(float)
+    np.testing.assert_allclose(out.astype(float), wanted, atol=2e-3)
