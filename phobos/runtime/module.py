@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phobos.diagnostics import PhobosError, SourceMap
+from phobos.runtime.abi import entry_arguments
 from phobos.runtime.device import Device, Launch, Program
 from phobos.runtime.launcher import GridArgument, prepare
 from phobos.runtime.multiples import MAX_EXTENT_MULTIPLE, Multiples, multiples_of
@@ -74,7 +77,8 @@ class Module:
     def from_files(cls, ptx: str | Path, contract: str | Path | None = None) -> Module:
         """A module from a `.ptx` file and the contract beside it, or the one named.
 
-        Raises PhobosError if a file cannot be read or is no contract.
+        Raises PhobosError if a file cannot be read or is no contract, or if the two are not of one
+        compilation, as far as the names of the parameters tell.
         """
         path = Path(ptx)
         launch_contract = load(path.with_suffix(".json") if contract is None else contract)
@@ -82,6 +86,7 @@ class Module:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise PhobosError.at(None, f"cannot read {path}: {error}") from error
+        _check_entries(path, text, launch_contract)
         return cls(text, launch_contract)
 
     def __repr__(self) -> str:
@@ -162,6 +167,37 @@ class Module:
                     f"{gcd(extent, MAX_EXTENT_MULTIPLE)}",
                 )
         _check_index(self.contract, kernel, index_bits)
+
+
+_COMMENT = re.compile(r"//[^\n]*")
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?")
+_PARAMETER = re.compile(r"([\w$]+)\s*(?:\[\d+\])?\s*(?:,|$)")
+
+
+def _check_entries(path: Path, text: str, contract: Contract) -> None:
+    """Refuse PTX whose entries take other arguments than a launch by the contract passes.
+
+    They are passed by their order, so that the kernel would take one for another.
+    """
+    entries = dict(_ENTRY.findall(_COMMENT.sub("", text)))
+    for kernel in contract.kernels:
+        if kernel.name not in entries:
+            continue
+        taken = _PARAMETER.findall(entries[kernel.name])
+        passed = [one.name for one in entry_arguments(kernel, contract.index_bits)]
+        for position, (one, other) in enumerate(zip_longest(taken, passed), 1):
+            if one != other:
+                raise PhobosError.at(
+                    None,
+                    f"{path} and its launch contract do not belong together: argument "
+                    f"{position} of `{kernel.name}` is {_quoted(one)} in one and "
+                    f"{_quoted(other)} in the other",
+                    help="compile the program again, which writes both",
+                )
+
+
+def _quoted(name: str | None) -> str:
+    return "none" if name is None else f"`{name}`"
 
 
 def _check_no_fault(kernel: str, map_fault: str | None) -> None:
