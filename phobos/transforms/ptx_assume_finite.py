@@ -243,7 +243,7 @@ class _Group:
                 others = [value for value in user.operands if value is not op.results[0]]
                 if len(others) == 1 and _is_bf16(others[0]):
                     late[op] = user
-        return {op: user for op, user in late.items() if op not in late.values()}
+        return late
 
     def _looked_at(self, late: Mapping[Operation, Operation]) -> dict[Operation, None]:
         """What rounds so that inf or NaN of it need not show in another of these, in order."""

@@ -137,6 +137,65 @@ kernel k(X: tensor<f32>[N, 32], Y: tensor<f32>[M, 32], Z: tensor<f32>[M, 32]) {
     check(source, reference, dims, grid=(4,), chips=CHIP, prepare=integers)
 
 
+@pytest.mark.parametrize("chip", ["sm_90", "sm_90a"])
+def test_sums_take_turns_with_the_stages_of_loops(chip: str) -> None:
+    """Copies for the next loop wait until no slower CTA reads what lies there."""
+    source = """\
+@cluster(2)
+@launch(128)
+@dynshared
+kernel k(A: tensor<f16>[M, K], B: tensor<f16>[K, 64], Y: tensor<f32>[M, 64]) {
+  let half = K / 2
+  let first = ctx.cluster.rank * half
+  for m in range(ctx.block.x / 2 * 64, M, ctx.blocks.x / 2 * 64) {
+    var acc: tile<f32>[64, 64] = 0.0
+    for k in range(first, first + half, 32) {
+      acc += dot(A[m :+ 64, k :+ 32], B[k :+ 32, :])
+    }
+    Y[m + ctx.cluster.rank * 32 :+ 32, :] = cluster_sum(acc)
+  }
+}
+"""
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        return {"Y": tensors["A"].astype(np.float32) @ tensors["B"].astype(np.float32)}
+
+    dims = {"M": 128, "K": 128}
+    ptx = compiled(source, chip, extents=dims).ptx
+    assert ("cp.async.bulk.tensor" in ptx) == (chip == "sm_90a")
+    check(source, reference, [dims] * 2, grid=(2,), chips=(chip,), prepare=integers)
+
+
+def test_whole_clusters_choose_and_single_ctas_end() -> None:
+    """Sums under an `if` and behind a `return` that depend on y; ranks that end early."""
+    source = """\
+@cluster(4)
+@launch(40)
+kernel k(X: tensor<i32>[P, R, 12], Y: tensor<i32>[P, R, 3]) {
+  let t = flat(X[ctx.block.y :+ 1, ctx.block.x :+ 1, :])
+  if ctx.block.y == 1 { return }
+  var part: tile<i32>[3] = 0
+  if ctx.block.y > 1 {
+    part = cluster_sum(t)
+  } else {
+    part = cluster_sum(t + 1)
+  }
+  if ctx.cluster.rank == 2 { return }
+  Y[ctx.block.y :+ 1, ctx.block.x :+ 1, :] = reshape(part, 1, 1, 3)
+}
+"""
+
+    def reference(tensors: Arrays, _: object) -> Arrays:
+        x, y = tensors["X"].reshape(3, 2, 4, 4, 3), tensors["Y"].reshape(3, 2, 4, 3).copy()
+        wrote = [0, 1, 3]
+        y[0][:, wrote] = (x[0] + 1).sum(axis=1)[:, wrote]
+        y[2][:, wrote] = x[2].sum(axis=1)[:, wrote]
+        return {"Y": y.reshape(3, 8, 3)}
+
+    dims = [{"P": 3, "R": 8}] * 3
+    check(source, reference, dims, grid=(8, 3), chips=CHIP, prepare=integers)
+
+
 def test_a_grid_of_parts_of_clusters_is_refused() -> None:
     source = sum_of("f32", (8,), 4, 32)
     kernel = phobos.compile(source, chip="sm_90", cache=False)["k"]
