@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from phobos.diagnostics import Note
 from phobos.emulator.errors import FindingKind
-from phobos.emulator.memory.store import IN_FLIGHT, ByteStore
+from phobos.emulator.memory.store import BARRIER, IN_FLIGHT, ByteStore
 from phobos.emulator.types import Selection, Value
 
 if TYPE_CHECKING:
@@ -137,7 +137,17 @@ class BulkCopies:
         shadow = self._store.shadow
         if shadow is None:
             return
-        busy = shadow[load.start : load.start + load.size] & IN_FLIGHT != 0
+        marks = shadow[load.start : load.start + load.size]
+        if (marks & BARRIER).any():
+            access.fault(
+                FindingKind.MBARRIER,
+                wave,
+                threads,
+                address,
+                np.asarray((marks.reshape(-1, 16) & BARRIER).any(axis=1)),
+                "in shared memory, where an mbarrier is in use until `mbarrier.inval`",
+            )
+        busy = marks & IN_FLIGHT != 0
         if busy.any():
             place = int(np.argmax(busy))
             byte = load.start + place

@@ -309,12 +309,6 @@ class BoxPlace:
         return any(part.stop <= part.start for part in self.inside)
 
     @property
-    def inside_bytes(self) -> int:
-        """Bytes of the part of the tensor."""
-        lengths = [part.stop - part.start for part in self.inside]
-        return prod(lengths) * self.tensor_map.element_bytes
-
-    @property
     def span(self) -> tuple[int, int]:
         """The first address of the part of the tensor and one past its last."""
         found = self.tensor_map

@@ -239,6 +239,12 @@ FAULTS = {
         "copies to 4096 bytes at 0x7800, outside `s` of 32768 bytes in shared memory",
         "cp.async.bulk",
     ),
+    "over_an_mbarrier": (
+        LOADING.replace("[%r1],[%d0", "[%r1+27648],[%d0"),
+        "mbarrier",
+        "copies to 16 bytes at 0x7800, in shared memory, where an mbarrier is in use until",
+        "cp.async.bulk",
+    ),
     "no_mbarrier": (
         LOADING.replace("],[%r2];\n", "],[%r2+16];\n"),
         "uninitialised",
