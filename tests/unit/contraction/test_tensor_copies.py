@@ -9,6 +9,7 @@ import pytest
 
 import phobos
 from phobos.runtime.emulator_device import EmulatorDevice
+from tests.support.tensor_copy_programs import AROUND, GRID, around
 from tests.unit.contraction.test_products import ELEMENTS, PATHS, source
 
 CHIP = "sm_90a"
@@ -130,3 +131,15 @@ def test_rows_of_any_length_take_the_other_way() -> None:
     c = np.full((64, 64), np.nan, np.float32)
     module["product"](a, b, c, device="emulator")
     np.testing.assert_array_equal(c, 524)
+
+
+@pytest.mark.parametrize("first", [0, -8, 512])
+def test_tiles_around_a_tensor(first: int) -> None:
+    """In front of it, across its edges and behind it: zeros."""
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-3, 4, size).astype(np.float16) for size in ((136, 96), (96, 120)))
+    c = np.full((GRID[0] * GRID[1], 64, 64), np.nan, np.float32)
+    module = phobos.compile(AROUND, chip=CHIP, extent_multiple=8, tensor_maps=True)
+    assert COPY in module.ptx
+    module["around"](a, b, c, first, grid=GRID, device="emulator")
+    np.testing.assert_array_equal(c, around(a, b, first))
