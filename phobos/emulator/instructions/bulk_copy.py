@@ -397,10 +397,24 @@ def _check_column(copy: _Copy, wave: Wave, thread: int, column: int, item: int) 
         )
 
 
+def _check_not_in_front(copy: _Copy, wave: Wave, thread: int, start: Sequence[int]) -> None:
+    """An H200 reads boxes that start in front of a tensor, but does not write them."""
+    if min(start) < 0:
+        copy.ops.report(
+            FindingKind.BOUNDS,
+            wave,
+            thread,
+            f"stores a box that starts in front of the tensor, at {tuple(start)}",
+            help="store from the first element of the tensor on; past its end nothing is written",
+        )
+
+
 def _box(copy: _Copy, wave: Wave, thread: int, place: BoxPlace) -> Callable[[int], _Block]:
     """The block of a box: its part inside the tensor, zeros outside."""
     found, store = place.tensor_map, wave.memories.buffers.store
     _check_column(copy, wave, thread, place.start[-1], found.element_bytes)
+    if not copy.is_load:
+        _check_not_in_front(copy, wave, thread, place.start)
     shadow, offset = None, 0
     if place.is_empty:
         part = np.zeros([side.stop - side.start for side in place.filled], np.uint8)

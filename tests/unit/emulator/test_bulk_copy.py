@@ -163,7 +163,7 @@ st.shared.v4.b32 [%r5],{{%r6,%r7,%r8,%r9}};
 add.u32 %r4,%r4,1; setp.lt.u32 %p1,%r4,2; @%p1 bra FILL;
 fence.proxy.async.shared::cta; bar.sync 0;
 @%p0 bra DONE;
-mov.u32 %r10,-4; mov.u32 %r11,6;
+mov.u32 %r10,4; mov.u32 %r11,6;
 {STORE_BOX.format(rank=2)} [%d0,{{%r10,%r11}}],[%r1];
 {COMMIT} cp.async.bulk.wait_group 0;""",
 )
@@ -178,8 +178,18 @@ def test_stores_are_clipped(swizzle: int, seed: int):
     raw = np.arange(512, dtype=np.uint32)
     box = swizzled(raw, swizzle).view(np.uint32).reshape(16, 32)
     wanted = np.full((12, 20), 7, np.uint32)
-    wanted[6:12] = box[:6, 4:24]
+    wanted[6:12, 4:] = box[:6, :16]
     np.testing.assert_array_equal(x, wanted)
+
+
+@pytest.mark.parametrize(("row", "column"), [(6, -4), (-2, 0)])
+def test_stores_do_not_start_in_front(row: int, column: int):
+    text = STORING.replace("%r10,4; mov.u32 %r11,6", f"%r10,{column}; mov.u32 %r11,{row}")
+    argument = TensorMapArgument(np.zeros((12, 20), np.uint32), "u32", (16, 32), 0)
+    with pytest.raises(EmulatorError) as caught:
+        emulate(text, "k", 1, 64, [argument], 32768)
+    message = f"stores a box that starts in front of the tensor, at ({row}, {column})"
+    assert message in str(caught.value)
 
 
 @needs_ptxas
