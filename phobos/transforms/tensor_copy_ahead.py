@@ -107,18 +107,13 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
     exists = is_farther(refill, new_loop, body.args[0], ahead)
     later = refill.add(arith.AddiOp(body.args[0], ahead))
     refill.put(only_if([filling.of(later, write, after)], exists))
-    following = end.add(arith.AddiOp(read, one))
-    wraps = end.add(arith.CmpiOp(following, count, "eq"))
-    other = end.add(arith.SubiOp(one, phase))
-    next_read = end.add(arith.SelectOp(wraps, zero, following))
-    next_phase = end.add(arith.SelectOp(wraps, other, phase))
-    carried = [next_read, next_phase, read, *(() if overlap else (phase,))]
+    following = _next_use(end, read, phase, (zero, one, count))
     first_op = body.first_op
     assert first_op is not None
     body.insert_ops_before([*start.ops, *(() if product else refill.ops)], first_op)
     for load, view in zip(staged, views, strict=True):
         replace_buffer(load, view)
-    extend_yield(body, end.ops, carried)
+    extend_yield(body, end.ops, [*following, read, *(() if overlap else (phase,))])
     close = CloseRingOp(ring)
     close.location = new_loop.location
     outside.insert_op_after(close, new_loop)
@@ -126,6 +121,23 @@ def tensor_copy_ahead(loop: scf.ForOp, staged: Sequence[Staged], stages: int, ov
         body.insert_ops_after(refill.ops, product)
         if can_be_in_flight(product):
             await_behind(product, new_loop, product if overlap else refill.ops[-1], overlap)
+
+
+def _next_use(
+    end: OpBuilder, stage: SSAValue, phase: SSAValue, numbers: tuple[SSAValue, SSAValue, SSAValue]
+) -> tuple[SSAValue, SSAValue]:
+    """The stage behind one, and its phase: the other one where stages begin anew.
+
+    The numbers are 0, 1 and the count of stages.
+    """
+    zero, one, count = numbers
+    following = end.add(arith.AddiOp(stage, one))
+    wraps = end.add(arith.CmpiOp(following, count, "eq"))
+    other = end.add(arith.SubiOp(one, phase))
+    return (
+        end.add(arith.SelectOp(wraps, zero, following)),
+        end.add(arith.SelectOp(wraps, other, phase)),
+    )
 
 
 def _open_ring(head: OpBuilder, stages: int) -> SSAValue:
@@ -146,14 +158,12 @@ class _Filling:
         buffers: Sequence[SSAValue],
         ring: SSAValue,
     ):
-        self._ring, self._variable = ring, loop.body.block.args[0]
         body = loop.body.block
+        self._ring, self._variable, self._location = ring, body.args[0], loop.location
         self._parts = [
             (one, buffer, index_ops(one.load.indices, body) or (), _swizzle(one))
             for one, buffer in zip(staged, buffers, strict=True)
         ]
-        # The loop's own ops are copied now: the loop that is rewritten has none of them.
-        self._location = loop.location
 
     def of(self, place: SSAValue, stage: SSAValue, after: SSAValue | None) -> FillStageOp:
         """The copies for the iteration whose loop variable is `place`."""
