@@ -6,11 +6,12 @@ either side at random, or always to the same side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
+from phobos.emulator import launch
 from phobos.emulator.arithmetic import approximate
 from phobos.emulator.instructions import floating
 from tests.unit.functions.references import BY_NAME
@@ -44,11 +45,17 @@ def off_by(function: Callable, ulps: float, sides: Sides) -> Callable:
 
 
 @pytest.fixture(params=SIDES)
-def wrong_instructions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def wrong_instructions(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Kernels that were decoded with other instructions are kept, and forgotten here."""
     sides = SIDES[request.param]
+    launch._loaded.cache_clear()
     monkeypatch.setitem(floating._APPROXIMATE, "ex2", off_by(np.exp2, 2.0, sides))
     reciprocal = off_by(lambda a: 1.0 / a, 1.0, sides)
     monkeypatch.setattr(approximate, "reciprocal", reciprocal)
+    yield
+    launch._loaded.cache_clear()
 
 
 @pytest.mark.usefixtures("wrong_instructions")

@@ -23,6 +23,7 @@ AWKWARD_EXTENTS = (13, 9, 97)
 """None is a multiple of 4 or of any block; the last dim gets the larger one."""
 
 
+@pytest.mark.filterwarnings("ignore:.*keeps \\d+ registers:phobos.PhobosWarning")
 @pytest.mark.parametrize(("case", "dtype"), EVERY)
 def test_phobos_computes_every_case(
     case: Case, dtype: str, monkeypatch: pytest.MonkeyPatch
