@@ -21,10 +21,10 @@ Part of the `tile` dialect.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import (
-    FixedBitwidthType,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -48,8 +48,11 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator, is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
+from phobos.dialects.elements import element_bytes
+from phobos.layout.shared import HARDWARE_PHASES
+
 BARRIER_BYTES = 8
-SWIZZLES = (32, 64, 128)
+SWIZZLES = tuple(sorted(HARDWARE_PHASES))
 """Bytes of the rows in which a tensor copy exchanges chunks of 16 bytes."""
 MAX_BOX = 256
 """Elements of a tensor copy along each axis."""
@@ -205,7 +208,7 @@ class TensorCopyOp(IRDLOperation):
     def box_shape(self) -> tuple[int, ...]:
         """The elements of a box along each axis of the tensor."""
         *units, rows, _ = self.tile_shape
-        width = self.swizzle.value.data // element_bytes(cast(MemRefType, self.mem.type))
+        width = self.swizzle.value.data // element_bytes(self.mem.type)
         return (*(1 for _ in units), min(rows, MAX_BOX), width)
 
     @property
@@ -218,10 +221,7 @@ class TensorCopyOp(IRDLOperation):
     def moved_bytes(self) -> int:
         """The bytes that the copy fills, of elements outside the tensor too."""
         buffer = cast(MemRefType, self.buffer.type)
-        count = 1
-        for extent in buffer.get_shape():
-            count *= extent
-        return count * element_bytes(buffer)
+        return element_bytes(buffer) * prod(buffer.get_shape())
 
     def verify_(self) -> None:
         """Refuses boxes that the hardware does not copy or that do not fill the buffer."""
@@ -241,13 +241,6 @@ class TensorCopyOp(IRDLOperation):
             raise VerifyException(f"{self.name}: boxes of {self.box_shape} do not fill {shape}")
         if self.rounded is not None and (self.rounded.data, mem.element_type) != (TF32, f32):
             raise VerifyException(f"{self.name}: only f32 is rounded, to tf32")
-
-
-def element_bytes(type_: MemRefType) -> int:
-    """Bytes of an element of a memref."""
-    element = type_.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size
 
 
 @irdl_op_definition

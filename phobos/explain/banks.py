@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import TensorType
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp, operands_by_descriptor
+from phobos.dialects.elements import element_bytes
 from phobos.explain.records import Banks
 from phobos.layout.contraction import drop_units
 from phobos.layout.exchange import best_access
@@ -52,7 +52,7 @@ def buffer_cost(op: tile.LoadOp | tile.StoreOp) -> BufferCost:
         bases = {name: layout.bases(name) for name in layout.in_names}
         layout = LinearLayout.from_bases(bases, dict(shared.outputs))
     by_matrix = isinstance(op, tile.LoadOp) and (is_part or feeds_products(op.result))
-    return _cost(layout, shared, _element_bytes(value), by_matrix=by_matrix)
+    return _cost(layout, shared, element_bytes(value.type), by_matrix=by_matrix)
 
 
 def operand_cost(op: DotOp, threads: int) -> BufferCost:
@@ -69,7 +69,7 @@ def operand_cost(op: DotOp, threads: int) -> BufferCost:
     for value, layout in ((op.a, layouts.a), (op.b, layouts.b)):
         if tile.is_shared(value) and value not in by_themselves:
             shared = tile.shared_layout_of(value)
-            cost = _cost(layout, shared, _element_bytes(value), by_matrix=by_matrix)
+            cost = _cost(layout, shared, element_bytes(value.type), by_matrix=by_matrix)
             found = worse(found, cost)
     return found
 
@@ -89,10 +89,3 @@ def lane_cost(places: Sequence[int], size: int, width: int) -> BufferCost:
     ideal = count_wavefronts([lane * own for lane in range(len(places))], own)
     passes = count_wavefronts([size * place for place in places], own)
     return BufferCost(Banks(passes, ideal))
-
-
-def _element_bytes(value: SSAValue) -> int:
-    assert isinstance(value.type, TensorType | MemRefType)
-    element = value.type.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size

@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import prod
 
 from xdsl.dialects import gpu, memref, vector
-from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType, VectorType
+from xdsl.dialects.builtin import MemRefType, TensorType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from phobos.analysis.ranges import analyze as analyze_ranges
@@ -21,6 +21,7 @@ from phobos.analysis.uniformity import analyze
 from phobos.dialects import tile
 from phobos.dialects.atomics import AtomicOp, CompareExchangeOp, LoadAcquireOp, StoreReleaseOp
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import AsyncCopyOp
 from phobos.dialects.tensor_copies import TensorCopyOp
@@ -127,7 +128,7 @@ def _tile_facts(op: _TileAccess, type_: Attribute, limits: Limits) -> Facts | No
     encoding = type_.encoding
     if not isinstance(encoding, tile.LayoutAttr):
         return None
-    layout, size = encoding.data, _element_bytes(type_)
+    layout, size = encoding.data, element_bytes(type_)
     if tile.is_shared(op.mem):
         assert isinstance(op, tile.LoadOp | tile.StoreOp)
         return Facts(banks=buffer_cost(op))
@@ -223,7 +224,7 @@ def _point_facts(
 ) -> Facts | None:
     assert isinstance(mem.type, MemRefType)
     places = _lane_places(mem, indices, lanes)
-    size = _element_bytes(mem.type)
+    size = element_bytes(mem.type)
     if tile.is_shared(mem):
         return None if places is None else Facts(banks=lane_cost(places, size, width))
     if places is None:
@@ -259,9 +260,3 @@ def _lane_places(
         places = tuple(p + own * stride for p, own in zip(places, spread.own, strict=True))
     lowest = min(places)
     return tuple(place - lowest for place in places)
-
-
-def _element_bytes(type_: TensorType | MemRefType) -> int:
-    element = type_.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size

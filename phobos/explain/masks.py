@@ -15,9 +15,10 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.analysis.ranges import Facts, Ranges, analyze
 from phobos.dialects import tile
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.staging import AsyncCopyOp
-from phobos.dialects.tensor_copies import TensorCopyOp, element_bytes
+from phobos.dialects.tensor_copies import TensorCopyOp
 from phobos.explain.places import Places, order_of, tensor_name
 from phobos.explain.records import Mask, Place
 from phobos.ir.kernel import dim_name_of, extent_multiple_of, index_bits_of

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.elements import type_name
 from phobos.dialects.gathering import GatherOp
 from phobos.dialects.shaping import ReduceOp
 from phobos.explain.places import Places, order_of
@@ -68,10 +69,4 @@ def _name(value: SSAValue, places: Places) -> TileName | None:
 
 def element_name(value: SSAValue) -> str:
     """The language's name of the element type of a tile or tensor."""
-    type_ = getattr(value.type, "element_type", value.type)
-    text = str(type_)
-    return _ELEMENTS.get(text, text)
-
-
-_ELEMENTS = {"i1": "bool", "index": "index", "f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2"}
-"""The types that MLIR calls otherwise than the language."""
+    return type_name(getattr(value.type, "element_type", value.type))

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from phobos.layout.contraction import flat
 from phobos.layout.linear import LinearLayout
 from phobos.layout.shared import HARDWARE_PHASES, hardware_swizzle
-
-PATTERN_ROWS = 8
-"""After so many rows, of whatever length, a swizzle repeats, which is one of address bits."""
+from phobos.layout.warpgroup import ATOM_ROWS
 
 
 def swizzle_of_boxes(
@@ -26,7 +24,7 @@ def swizzle_of_boxes(
     """
     rows, columns = extents[-2:]
     is_matrix = all(extent == 1 for extent in extents[:-2])
-    if tuple(shared.shape) != tuple(extents) or not is_matrix or rows % PATTERN_ROWS:
+    if tuple(shared.shape) != tuple(extents) or not is_matrix or rows % ATOM_ROWS:
         return None
     matrix = flat(shared)
     for swizzle in HARDWARE_PHASES:

@@ -28,7 +28,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
-    FixedBitwidthType,
     MemRefType,
     ModuleOp,
     TensorType,
@@ -47,6 +46,7 @@ from phobos.dialects.contraction import (
     by_warpgroups,
     described_operand,
 )
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.gathering import GatherOp, ScatterOp
 from phobos.dialects.scanning import ScanOp
 from phobos.dialects.shaping import ReduceOp, ReshapeOp, TransposeOp
@@ -378,10 +378,7 @@ def _proven(access: _Access) -> int:
 
 def _element_bytes(access: _Access) -> int:
     type_ = access.result.type if isinstance(access, tile.LoadOp | GatherOp) else access.value.type
-    assert isinstance(type_, TensorType)
-    element = type_.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size
+    return element_bytes(type_)
 
 
 def _distribute(value: SSAValue, layout: tile.LayoutAttr) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects import gpu, scf
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, MemRefType, TensorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from phobos.analysis.loop_memory import is_only_read
 from phobos.dialects import tile
 from phobos.dialects.atomics import LoadAcquireOp
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.elementwise import RoundTF32Op
 from phobos.dialects.shaping import TransposeOp
 from phobos.ir.kernel import argument_name
@@ -70,7 +71,7 @@ def obstacle_to(load: tile.LoadOp, kernel: gpu.FuncOp) -> Obstacle | None:
         return Obstacle(f"{name} has {rank} axes, and they take {MIN_AXES} to {MAX_AXES}")
     if load.fill is not None:
         return Obstacle(f"they put zeros past the end of {name}, where `pad` asks for others")
-    known = _element_bytes(value) * (load.vector.value.data if load.vector is not None else 1)
+    known = element_bytes(value) * (load.vector.value.data if load.vector is not None else 1)
     if known < ALIGNED_BYTES:
         return Obstacle(
             f"they want rows of whole {ALIGNED_BYTES} bytes, and those of {name} are known to"
@@ -123,7 +124,7 @@ def obstacle_to_operands(op: DotOp, kernel: gpu.FuncOp, target: Chip) -> Obstacl
         shape = type_.get_shape()
         if any(ceil_pow2(extent) != extent for extent in shape):
             return Obstacle(f"the {name} operand has an extent that is no power of two")
-        stage += prod(shape) * _element_bytes(type_)
+        stage += prod(shape) * element_bytes(type_)
     # Barriers are beside the stages, which are aligned.
     if _LEAST_STAGES * stage + ALIGNMENT > shared_limit(kernel, target):
         return Obstacle(f"{_LEAST_STAGES} stages do not fit the shared memory")
@@ -175,9 +176,3 @@ def _load_of(value: SSAValue) -> tile.LoadOp | None:
     while isinstance(owner, TransposeOp | RoundTF32Op):
         owner = owner.value.owner
     return owner if isinstance(owner, tile.LoadOp) else None
-
-
-def _element_bytes(type_: TensorType) -> int:
-    element = type_.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size

@@ -36,6 +36,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import cluster, tile
+from phobos.dialects.elements import element_bytes
 from phobos.ir.kernel import kernels
 from phobos.ir.locations import error_at
 from phobos.ir.rewrite import insert_before
@@ -45,7 +46,7 @@ from phobos.layout.shared import as_part
 from phobos.targets.ptx.chips import CHIPS, Chip, chip
 from phobos.targets.ptx.contract import NO_CLUSTER, Cluster
 from phobos.targets.ptx.tensor_maps import cluster_of
-from phobos.transforms.expand_exchanges import element_bytes, store_to_buffer
+from phobos.transforms.expand_exchanges import store_to_buffer
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _expand(op: cluster.SumOp) -> None:
     result = op.result.type
     assert isinstance(result, TensorType)
     source, target = _layout(op.value, op), _layout(op.result, op)
-    shared = cluster_buffer(source, as_part(target, source), element_bytes(op.value))
+    shared = cluster_buffer(source, as_part(target, source), element_bytes(op.value.type))
     zero, buffer, store = store_to_buffer(op, op.value, shared)
     loads = [cluster.LoadOp(buffer.memref, ahead, result) for ahead in range(op.parts)]
     sums = list(_sums(loads, result))

@@ -24,13 +24,14 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
 from phobos.dialects.collective import ReduceKind
 from phobos.dialects.contraction import DotOp, Instruction, by_warpgroups, described_operand
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.ptx.warpgroup import WARPGROUP_ROWS
 from phobos.dialects.shaping import PartialReduceOp, ReduceOp
 from phobos.ir.kernel import kernels
@@ -93,7 +94,7 @@ def _expand_conversion(op: tile.ConvertLayoutOp) -> None:
     elif _feeds_dot(op) and plan.movement in (Movement.SHARED, Movement.SHUFFLE):
         _stage_operand(op, source, target)
     elif plan.movement is Movement.SHARED:
-        exchange = plan_exchange(source, target, element_bytes(op.value))
+        exchange = plan_exchange(source, target, element_bytes(op.value.type))
         assert isinstance(op.result.type, TensorType)
         through_shared(op, op.value, exchange.shared, op.result.type, [])
 
@@ -123,7 +124,7 @@ def _stage_operand(op: tile.ConvertLayoutOp, source: LinearLayout, target: Linea
     assert isinstance(dot, DotOp)
     assert dot.instruction is not None
     assert isinstance(op.value.type, TensorType)
-    rank, size = op.value.type.get_num_dims(), element_bytes(op.value)
+    rank, size = op.value.type.get_num_dims(), element_bytes(op.value.type)
     first_axis = contiguous_vector(source, rank - 2) > contiguous_vector(source, rank - 1)
     if by_warpgroups(dot):
         rows, columns = source.shape[-2:]
@@ -224,14 +225,6 @@ def store_to_buffer(
     return zero, buffer, tile.StoreOp(value, buffer.memref, [zero.result] * shared.rank)
 
 
-def element_bytes(value: SSAValue) -> int:
-    """The size of a tile's element in bytes."""
-    assert isinstance(value.type, TensorType)
-    element = value.type.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size
-
-
 def through_shared(
     op: Operation,
     value: SSAValue,
@@ -305,7 +298,7 @@ def _expand_fold(op: ReduceOp) -> None:
     kind = ReduceKind.ADD if op.kind.data is ReduceKind.COUNT else op.kind.data
     last = ReduceOp(kind, op.value, (axis,), result)
     loaded = with_layout(partial_type, gathered)
-    buffer = exchange_buffer(partial, gathered, axis, element_bytes(first.result))
+    buffer = exchange_buffer(partial, gathered, axis, element_bytes(first.result.type))
     through_shared(op, first.result, buffer, loaded, [last])
 
 

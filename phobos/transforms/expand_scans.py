@@ -36,6 +36,7 @@ from xdsl.passes import ModulePass
 from phobos.dialects import collective, tile
 from phobos.dialects.collective import Scope
 from phobos.dialects.ctx import LANES_PER_WARP, LaneOp, WarpOp
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.scanning import MergeScanOp, PartialScanOp, ScanOp
 from phobos.dialects.shaping import PartialReduceOp
 from phobos.ir.kernel import kernels, threads_of
@@ -51,7 +52,6 @@ from phobos.transforms.expand_collectives import (
     store_by_lane,
 )
 from phobos.transforms.expand_exchanges import (
-    element_bytes,
     exchange_buffer,
     partial_layouts,
     through_shared,
@@ -96,7 +96,7 @@ def _expand_tile(op: ScanOp) -> None:
     # The first operand stands for the totals that are loaded.
     merged = MergeScanOp(kind, totals.result, pieces.result, axis)
     everywhere = with_layout(totals_type, gathered)
-    buffer = exchange_buffer(partial, gathered, axis, element_bytes(op.value))
+    buffer = exchange_buffer(partial, gathered, axis, element_bytes(op.value.type))
     through_shared(op, totals.result, buffer, everywhere, [merged])
 
 

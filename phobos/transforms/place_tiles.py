@@ -19,15 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import gpu, memref
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import by_warpgroups
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.gathering import ViewOp
 from phobos.dialects.staging import StageOp
 from phobos.dialects.tensor_copies import TensorCopyOp
@@ -74,14 +76,8 @@ class Buffer:
 
 def buffer_bytes(value: SSAValue) -> int:
     """The size of a memref of static shape in bytes."""
-    type_ = value.type
-    assert isinstance(type_, MemRefType)
-    element = type_.element_type
-    assert isinstance(element, FixedBitwidthType)
-    size = element.size
-    for extent in type_.get_shape():
-        size *= extent
-    return size
+    assert isinstance(value.type, MemRefType)
+    return element_bytes(value.type) * prod(value.type.get_shape())
 
 
 def _place(kernel: gpu.FuncOp) -> None:

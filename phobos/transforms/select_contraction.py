@@ -234,9 +234,7 @@ def _why(op: DotOp, form: Form, rounding: str | None, target: Chip) -> str:
 
 def _no_wgmma(asked: _Asked, form: Form, target: Chip, obstacle: Obstacle | None) -> str:
     """Why an `mma` is no `wgmma`, where the chip has one of these operands."""
-    if asked.by_wmma or not target.has_wgmma:
-        return ""
-    if not wgmma_rows(form):
+    if asked.by_wmma or not target.has_wgmma or not wgmma_rows(form):
         return ""
     if rounds_before(form):
         if obstacle is _NO_MAPS:

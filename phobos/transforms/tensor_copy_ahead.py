@@ -33,7 +33,6 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import (
-    FixedBitwidthType,
     MemRefType,
     NoneAttr,
     TensorType,
@@ -43,6 +42,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp, by_warpgroups, can_be_in_flight
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.tensor_copies import (
     TF32,
     AwaitStageOp,
@@ -233,10 +233,4 @@ def _swizzle(staged: Staged) -> int | None:
     assert isinstance(value, TensorType)
     shared = tile.shared_layout_of(staged.buffer.memref)
     in_tensor = shared if staged.turn is None else turned(shared)
-    return swizzle_of_boxes(in_tensor, value.get_shape(), _element_bytes(value))
-
-
-def _element_bytes(value: TensorType) -> int:
-    element = value.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size
+    return swizzle_of_boxes(in_tensor, value.get_shape(), element_bytes(value))

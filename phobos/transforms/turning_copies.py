@@ -8,10 +8,11 @@ could be on their way.
 from __future__ import annotations
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, TensorType
+from xdsl.dialects.builtin import MemRefType, TensorType
 
 from phobos.dialects import tile
 from phobos.dialects.contraction import DotOp
+from phobos.dialects.elements import element_bytes
 from phobos.dialects.shaping import TransposeOp
 from phobos.ir.rewrite import retype
 from phobos.layout.build import LANE, REGISTER, WARP
@@ -34,7 +35,7 @@ def suit_products(load: tile.LoadOp, turn: TransposeOp | None, buffer: memref.Al
     type_, layout = load.result.type, tile.layout_of(load.result)
     assert isinstance(type_, TensorType)
     assert layout is not None
-    size = _element_bytes(type_)
+    size = element_bytes(type_)
     if size not in _SIZES or layout.shape[-2] * size < MAX_VECTOR_BYTES:
         return
     operand = 0 if turn is None else 1  # whose K is the last axis of what is loaded
@@ -49,12 +50,6 @@ def suit_products(load: tile.LoadOp, turn: TransposeOp | None, buffer: memref.Al
     attr = tile.SharedLayoutAttr(shared)
     retype(buffer.memref, MemRefType(old.element_type, old.get_shape(), attr, old.memory_space))
     retype(load.result, with_layout(type_, copy.tile))
-
-
-def _element_bytes(type_: TensorType) -> int:
-    element = type_.element_type
-    assert isinstance(element, FixedBitwidthType)
-    return element.size
 
 
 def _multiplies_and_adds(dot: DotOp) -> bool:

@@ -32,9 +32,6 @@ from phobos.targets.ptx.chips import WARP_LANES
 from phobos.transforms.lowering.control import move_behind
 from phobos.transforms.lowering.state import Lowering
 
-BARRIER_BYTES = 8
-"""Bytes of a barrier, and its alignment."""
-
 _ALL_LANES = -1
 
 
@@ -49,9 +46,8 @@ def initialise(
 
 
 def publish(build: InstructionBuilder) -> None:
-    """Lets all threads of the block, and its copies, see the barriers that one thread made."""
-    build.emit_multi(ptx.FenceOp, "mbarrier_init.release.cluster")
-    build.emit_multi(ptx.BarOp, "sync", imm=0)
+    """Lets copies see the barriers that were made, and threads behind a barrier of the block."""
+    build.emit_multi(ptx.FenceOp, "mbarrier_init.release.cluster", results=())
 
 
 def arrive(

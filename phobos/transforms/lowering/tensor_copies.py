@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from phobos.dialects import ptx, tile
+from phobos.dialects.elements import element_bytes, type_name
 from phobos.dialects.gathering import ViewOp
 from phobos.dialects.ptx import B32
 from phobos.dialects.staging import StageOp
@@ -24,7 +25,6 @@ from phobos.dialects.tensor_copies import (
     OpenRingOp,
     ReleaseStageOp,
     TensorCopyOp,
-    element_bytes,
 )
 from phobos.ir.kernel import argument_attributes, argument_name
 from phobos.ir.locations import error_at
@@ -41,6 +41,7 @@ from phobos.transforms.lowering.mbarriers import (
     first_warp,
     initialise,
     one_lane,
+    publish,
     wait,
 )
 from phobos.transforms.lowering.state import Handler, Lowering
@@ -69,7 +70,7 @@ def map_of(op: TensorCopyOp, kernel: gpu.FuncOp) -> TensorMap:
     else:
         named = argument_attributes(kernel, mem.index).get("phobos.type")
         assert isinstance(mem.type, MemRefType)
-        name = named.data if isinstance(named, StringAttr) else str(mem.type.element_type)
+        name = named.data if isinstance(named, StringAttr) else type_name(mem.type.element_type)
     return TensorMap(argument_name(kernel, mem.index), name, op.box_shape, op.swizzle.value.data)
 
 
@@ -101,7 +102,7 @@ def _open(low: Lowering, op: Operation) -> None:
     with elected(low):
         for number, arrivals in enumerate((1,) * op.stages + (warps,) * op.stages):
             initialise(low.build, base, arrivals, offset=offset + number * BARRIER_BYTES)
-        low.build.emit_multi(ptx.FenceOp, "mbarrier_init.release.cluster", results=())
+        publish(low.build)
 
 
 def _close(low: Lowering, op: Operation) -> None:
@@ -166,7 +167,7 @@ def _copy(low: Lowering, op: Operation) -> None:
     barrier, full = low.full_stage
     emit = low.build.emit
     number = low.tensor_maps[map_of(op, low.kernel)]
-    tensor_map = emit(ptx.CvtaOp, "param.u64", emit(ptx.ParamAddressOp, "", imm=number))
+    tensor_map = low.build.param_address(number)
     base, start = _placed(low, op, op.buffer)
     _check_layout(op)
     indices = [_coordinate(low, index) for index in op.indices]

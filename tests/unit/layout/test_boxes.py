@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phobos.layout.boxes import PATTERN_ROWS, swizzle_of_boxes
+from phobos.layout.boxes import swizzle_of_boxes
 from phobos.layout.build import OFFSET
 from phobos.layout.contraction import add_units
 from phobos.layout.linear import LinearLayout
 from phobos.layout.shared import HARDWARE_PHASES, hardware_swizzle, row_major, swizzled
-from phobos.layout.warpgroup import warpgroup_buffer
+from phobos.layout.warpgroup import ATOM_ROWS, warpgroup_buffer
 from phobos.transforms.assign_layouts import turned
 
 
@@ -87,5 +87,5 @@ def test_what_no_boxes_fill(layout: LinearLayout, extents: tuple[int, ...]) -> N
 def test_a_swizzle_is_of_address_bits() -> None:
     """Whatever its row, so that each panel begins where the pattern does."""
     for swizzle, (per_phase, phases) in HARDWARE_PHASES.items():
-        assert per_phase * phases == PATTERN_ROWS
+        assert per_phase * phases == ATOM_ROWS
         assert per_phase * swizzle == 128

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Region
 from phobos.dialects import ptx
 from phobos.dialects.ptx import B32, InstructionBuilder
 from phobos.dialects.ptx.instruction import Effect
+from phobos.dialects.tensor_copies import BARRIER_BYTES
 from phobos.emulator import TensorMapArgument, emulate
 from phobos.explain.sass import DISASSEMBLER, disassemble
 from phobos.targets.ptx.assembler import assemble
@@ -31,7 +32,7 @@ STAGES = 4
 BOX_BYTES = 4096
 BARRIERS = STAGES * BOX_BYTES
 """Where the barriers are: one a stage for what is filled, then one a stage for what is emptied."""
-EMPTY = STAGES * mbarriers.BARRIER_BYTES
+EMPTY = STAGES * BARRIER_BYTES
 
 
 def _lowering(chip: str, threads: int = THREADS) -> tuple[Lowering, ptx.EntryOp]:
@@ -70,10 +71,11 @@ def summed_boxes(chip: str) -> ptx.PtxModuleOp:
     )
     with mbarriers.elected(low):
         for stage in range(STAGES):
-            at = BARRIERS + stage * mbarriers.BARRIER_BYTES
+            at = BARRIERS + stage * BARRIER_BYTES
             mbarriers.initialise(build, memory, 1, offset=at)
             mbarriers.initialise(build, memory, THREADS // 32, offset=at + EMPTY)
     mbarriers.publish(build)
+    build.emit_multi(ptx.BarOp, "sync", imm=0)
     loop, done = build.block([B32] * 4, "loop"), build.block([B32], "done")
     build.bra(loop, *(build.imm(0, B32),) * 4)
     build.at(loop)
